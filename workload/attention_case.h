@@ -37,7 +37,8 @@ struct AttentionCase {
   std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
   /// The shapes of the tensors of the problem's variant. Empty: shapeOf().
   std::vector<std::vector<int64_t>> variant_shapes = {};
-  /// Adds the rules of a variant that is none of the library's, so that `variant` is null.
+  /// Adds the rules of a variant that is none of the library's, so that `variant` is null. They say which scores exist
+  /// even if calls give blocks.
   std::function<void(oracle::Rules &rules, const RuleInputs &inputs)> own_rules = {};
   RowGaps row_gaps = {};
   int64_t dropout_seed = 0, dropout_offset = 0; ///< The numbers of AttentionForward::dropout_state.

@@ -89,7 +89,7 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
   rules.steps.insert(rules.steps.end(), masked.steps.begin(), masked.steps.end());
   if (attention.own_rules)
     attention.own_rules(rules, {shape, variant, gradients, attention.scale});
-  if (attention.blocks)
+  else if (attention.blocks)
     addBlocks(rules, *attention.blocks, std::move(masked), first_head / attention.shape.heads,
               first_head % attention.shape.heads);
   if (attention.problem.dropout_p != 0)

@@ -214,8 +214,7 @@ Status AttentionData::fillBlocks() const {
   return {};
 }
 
-/// Returns the lists of a call.
-static BlockMaskTensors blocksOf(const AttentionTensors &t) {
+BlockMaskTensors blockMaskTensors(const AttentionTensors &t) {
   if (t.blocks.empty())
     return {};
   return {t.blocks[0].view, t.blocks[1].view, t.blocks[2].view, t.blocks[3].view};
@@ -264,7 +263,7 @@ Status AttentionData::forward(const AttentionPlan &plan) const {
                         .lse = t.lse.view,
                         .scale = attention_.scale,
                         .variant_tensors = variant,
-                        .block_mask = blocksOf(t),
+                        .block_mask = blockMaskTensors(t),
                         .dropout_state = t.dropout_state.view,
                         .sinks = t.sinks.view,
                         .diagonal_offset = t.diagonal_offset.view};
@@ -286,7 +285,7 @@ Status AttentionData::backward(const AttentionPlan &plan) const {
                          .scale = attention_.scale,
                          .variant_tensors = variant,
                          .variant_gradients = gradients,
-                         .block_mask = blocksOf(t),
+                         .block_mask = blockMaskTensors(t),
                          .dropout_state = t.dropout_state.view,
                          .sinks = t.sinks.view,
                          .d_sinks = t.d_sinks.view,

@@ -20,6 +20,9 @@ struct AttentionTensors {
   DeviceTensor sinks, d_sinks;                 ///< Empty unless the problem has sinks, and d_sinks a backward pass.
 };
 
+/// Returns the lists of a call that gives blocks; without given blocks, none.
+BlockMaskTensors blockMaskTensors(const AttentionTensors &tensors);
+
 class AttentionData {
 public:
   /// Fills the inputs with random numbers. Returns resource_exhausted if the tensors do not fit into the device's

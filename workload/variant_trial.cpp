@@ -4,6 +4,7 @@
 #include "tegula/guard.h"
 #include "workload/attention_check.h"
 #include "workload/attention_run.h"
+#include "workload/given_blocks.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -59,17 +60,53 @@ Status checkTensor(const VariantTensor &tensor, const VariantValues &given, cons
                   tensor.name, fmt::join(given.shape, ", "), given.values.size(), fmt::join(expected, ", ")));
 }
 
+Status checkBlocks(const tools::GivenBlocks::Lists &lists, const char *kind, int64_t count, int64_t columns) {
+  if (std::ssize(lists) != count)
+    return refused(fmt::format("there are {} lists of {} blocks; there must be {}", lists.size(), kind, count));
+  for (const std::vector<int32_t> &list : lists)
+    for (int32_t block : list)
+      if (block < 0 || block >= columns)
+        return refused(
+            fmt::format("a list of {} blocks has the block {}; it must be from 0 to {}", kind, block, columns - 1));
+  return {};
+}
+
+/// Returns null if the problem has no given blocks.
+Expected<std::shared_ptr<const tools::GivenBlocks>> blocksOf(const VariantTrial &trial) {
+  const BlockMask &mask = trial.problem.block_mask;
+  if (mask.source != BlockMask::Source::given)
+    return std::shared_ptr<const tools::GivenBlocks>();
+  if (mask.block_q < 1 || mask.block_k < 1)
+    return refused(
+        fmt::format("a block has {} queries and {} keys; it must have at least 1 of each", mask.block_q, mask.block_k));
+  const AttentionShape &shape = trial.shape;
+  tools::GivenBlocks blocks{.batch = mask.per_batch ? shape.batch : 1,
+                            .heads = mask.per_head ? shape.heads : 1,
+                            .rows = (shape.seqlen_q + mask.block_q - 1) / mask.block_q,
+                            .block_q = mask.block_q,
+                            .block_k = mask.block_k,
+                            .partial = trial.blocks.partial,
+                            .full = trial.blocks.full};
+  const int64_t count = blocks.batch * blocks.heads * blocks.rows;
+  const int64_t columns = (shape.seqlen_k + mask.block_k - 1) / mask.block_k;
+  TEGULA_RETURN_IF_ERROR(checkBlocks(blocks.partial, "partial", count, columns));
+  TEGULA_RETURN_IF_ERROR(checkBlocks(blocks.full, "full", count, columns));
+  return std::make_shared<const tools::GivenBlocks>(std::move(blocks));
+}
+
 Expected<AttentionCase> caseOf(const VariantTrial &trial) {
   const AttentionProblem &problem = trial.problem;
-  if (problem.dropout_p != 0 || problem.sinks || problem.diagonal_offset || problem.lse_gradient ||
-      problem.block_mask.source == BlockMask::Source::given)
-    return refused(
-        "a trial has no dropout, no sinks, no offset of the diagonal, no gradient of lse and no given blocks");
+  if (problem.dropout_p != 0 || problem.sinks || problem.diagonal_offset || problem.lse_gradient)
+    return refused("a trial has no dropout, no sinks, no offset of the diagonal and no gradient of lse");
+  const Expected<std::shared_ptr<const tools::GivenBlocks>> blocks = blocksOf(trial);
+  if (!blocks)
+    return blocks.status();
   const std::vector<VariantTensor> &tensors = problem.variant.tensors;
   if (trial.tensors.size() != tensors.size())
     return refused(
         fmt::format("there are values for {} tensors; the variant has {}", trial.tensors.size(), tensors.size()));
   AttentionCase attention{.problem = problem, .shape = trial.shape};
+  attention.blocks = *blocks;
   attention.scale = scoreFactor(0, problem.head_dim);
   attention.schedule = trial.schedule;
   for (size_t n = 0; n < tensors.size(); ++n) {
@@ -106,8 +143,9 @@ std::vector<TensorRef> variantTensors(const AttentionRun &run) {
 
 Expected<VisitedTiles> tilesOf(const VariantTrial &trial, Pass pass, const AttentionRun &run, KernelCache &cache) {
   const std::vector<TensorRef> tensors = variantTensors(run);
-  return visitedTiles(trial.problem, pass, {.shape = trial.shape, .variant_tensors = tensors}, cache, run.device(),
-                      trial.schedule);
+  return visitedTiles(trial.problem, pass,
+                      {.shape = trial.shape, .variant_tensors = tensors, .block_mask = blockMaskTensors(run.tensors())},
+                      cache, run.device(), trial.schedule);
 }
 
 Expected<VariantReport> runTrial(const VariantTrial &trial, KernelCache &cache, const std::shared_ptr<Device> &device) {
@@ -154,8 +192,9 @@ Expected<KeptLists> timeLists(const AttentionRun &run, const AttentionShape &sha
     return (memory ? workspace.status() : memory.status());
   const std::vector<TensorRef> tensors = variantTensors(run);
   const Expected<double> ms = tools::medianMs(run.device(), [&] {
-    return run.plan().makeLists({.shape = shape, .variant_tensors = tensors}, {memory->data(), memory->bytes()},
-                                {workspace->data(), workspace->bytes()});
+    return run.plan().makeLists(
+        {.shape = shape, .variant_tensors = tensors, .block_mask = blockMaskTensors(run.tensors())},
+        {memory->data(), memory->bytes()}, {workspace->data(), workspace->bytes()});
   });
   if (!ms)
     return ms.status();
@@ -189,6 +228,7 @@ VariantTrial withoutVariant(VariantTrial trial) {
   trial.problem.variant = {};
   trial.problem.block_mask = {};
   trial.tensors.clear();
+  trial.blocks = {};
   return trial;
 }
 

@@ -5,35 +5,36 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 namespace gallery {
 
 VariantTrial selectedBlocks(const AttentionShape &shape) {
-  const int64_t block = 32, blocks = shape.seqlen_q / block, count = std::min<int64_t>(blocks / 5, 16);
-  Variant variant{.name = "selected_blocks",
-                  .tensors = {{"selected", i32, {Axis::batch, Axis::heads, Axis::any, Axis::any}}}};
-  variant.mask = [=](const ScoreIndex &at, VariantViews tensors) -> Value {
-    Value ofQuery = at.query / block, ofKey = at.key / block;
-    Var isSeen = ofQuery == ofKey;
-    for (int64_t n = 0; n < count; ++n)
-      isSeen = isSeen | (tensors[0].gather(at.batch, at.head, ofQuery, n) == ofKey);
-    return isSeen;
-  };
+  const int64_t block = std::clamp<int64_t>(shape.seqlen_q / 16, 32, 128), blocks = shape.seqlen_q / block;
+  const int64_t count = std::min<int64_t>(blocks / 5, 16);
+  const BlockMask lists{.source = BlockMask::Source::given,
+                        .per_batch = true,
+                        .per_head = true,
+                        .block_q = int(block),
+                        .block_k = int(block)};
 
   std::minstd_rand random(1);
-  VariantValues selected{{shape.batch, shape.heads, blocks, count}};
-  for (int64_t n = 0; n < shape.batch * shape.heads * blocks * count; ++n)
-    selected.values.push_back(float(int64_t(random()) % (n / count % blocks + 1)));
-  auto sees = [=, list = selected.values, heads = shape.heads](const ScorePosition &p) {
-    const auto row = list.begin() + ((p.batch * heads + p.head) * blocks + p.query / block) * count;
-    const int64_t ofKey = p.key / block;
-    return ofKey == p.query / block || std::find(row, row + count, float(ofKey)) != row + count;
+  TrialBlocks selected;
+  for (int64_t row = 0; row < shape.batch * shape.heads * blocks; ++row) {
+    const int64_t own = row % blocks;
+    std::set<int32_t> seen = {int32_t(own)};
+    for (int64_t n = 0; n < count; ++n)
+      seen.insert(int32_t(int64_t(random()) % (own + 1)));
+    selected.full.emplace_back(seen.begin(), seen.end());
+    selected.partial.emplace_back();
+  }
+  auto sees = [=, rows = selected.full, heads = shape.heads](const ScorePosition &p) {
+    const std::vector<int32_t> &row = rows[size_t((p.batch * heads + p.head) * blocks + p.query / block)];
+    return std::find(row.begin(), row.end(), int32_t(p.key / block)) != row.end();
   };
-  return {.problem = {.causal = Causal::top_left,
-                      .variant = variant,
-                      .block_mask = {.source = BlockMask::Source::computed}},
+  return {.problem = {.causal = Causal::top_left, .block_mask = lists},
           .shape = shape,
-          .tensors = {selected},
+          .blocks = selected,
           .plain = {.sees = sees}};
 }
 

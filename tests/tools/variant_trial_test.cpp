@@ -78,6 +78,44 @@ TEST(VariantTrial, HasTheCausalMaskOfTheProblem) {
   EXPECT_EQ(verdictOn(trial), "");
 }
 
+/// Blocks of 16 queries and 16 keys: those on the diagonal, and the first one of each row.
+VariantTrial firstAndOwnBlock() {
+  VariantTrial trial;
+  trial.shape = {.batch = 1, .heads = 2, .kv_heads = 1, .seqlen_q = 64, .seqlen_k = 64};
+  trial.schedule = {.block_m = 16, .block_n = 16};
+  trial.problem = {.dtype = f32, .head_dim = 16, .value_dim = 16, .backward = true};
+  trial.problem.block_mask = {.source = BlockMask::Source::given, .block_q = 16, .block_k = 16};
+  trial.blocks = {.partial = {{}, {}, {}, {}}, .full = {{0}, {0, 1}, {0, 2}, {0, 3}}};
+  trial.plain.sees = [](const ScorePosition &p) { return p.key < 16 || p.key / 16 == p.query / 16; };
+  return trial;
+}
+
+TEST(VariantTrial, GivesBlocks) {
+  const Expected<VariantReport> report = reportOf(firstAndOwnBlock());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(verdict(*report).message(), "");
+  EXPECT_EQ(report->forward.share(), 7.0 / 16);
+  EXPECT_EQ(report->backward.share(), 7.0 / 16);
+}
+
+TEST(VariantTrial, FindsBlocksThatTheDefinitionDoesNotHave) {
+  VariantTrial more = firstAndOwnBlock(), less = more;
+  more.blocks.full[3] = {0, 1, 3};
+  less.blocks.full[3] = {3};
+  EXPECT_THAT(verdictOn(more), HasSubstr("o has"));
+  EXPECT_THAT(verdictOn(less), HasSubstr("o has"));
+}
+
+TEST(VariantTrial, RefusesBlocksThatDoNotFit) {
+  VariantTrial few = firstAndOwnBlock(), far = few, empty = few;
+  few.blocks.full.pop_back();
+  EXPECT_THAT(verdictOn(few), HasSubstr("there are 3 lists of full blocks; there must be 4"));
+  far.blocks.partial[2] = {4};
+  EXPECT_THAT(verdictOn(far), HasSubstr("a list of partial blocks has the block 4; it must be from 0 to 3"));
+  empty.problem.block_mask.block_q = 0;
+  EXPECT_THAT(verdictOn(empty), HasSubstr("a block has 0 queries and 16 keys; it must have at least 1 of each"));
+}
+
 TEST(VariantTrial, RefusesTensorsThatDoNotFit) {
   VariantTrial trial = biasedWindow();
   trial.tensors[0].shape = {3, 10};

@@ -54,11 +54,19 @@ struct VariantValues {
   std::vector<float> values = {}; ///< In C order.
 };
 
+/// The blocks that the calls of a trial give (BlockMask::Source::given): for each row of blocks, the numbers of its
+/// blocks of keys. The lists of a row have the index (batch * heads + head) * rows + row, where batch is 0 unless
+/// BlockMask::per_batch, and head is 0 unless BlockMask::per_head; `heads` is then that of the shape, and otherwise 1.
+struct TrialBlocks {
+  std::vector<std::vector<int32_t>> partial = {}, full = {};
+};
+
 /// A variant with the tensors of a run, and with the definition that judges it.
 struct VariantTrial {
-  AttentionProblem problem = {}; ///< Has the variant. Dropout, sinks and given block masks are not supported.
+  AttentionProblem problem = {}; ///< Has the variant. Dropout and sinks are not supported.
   AttentionShape shape = {};
   std::vector<VariantValues> tensors = {}; ///< One for each of Variant::tensors.
+  TrialBlocks blocks = {};                 ///< Empty unless the problem's block mask is `given`.
   PlainVariant plain = {};
   Schedule schedule = {}; ///< As in AttentionPlan::make.
 
