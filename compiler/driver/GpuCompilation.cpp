@@ -9,6 +9,8 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <bit>
+
 namespace tegula {
 
 using namespace mlir;
@@ -175,7 +177,7 @@ void GpuCompilation::chooseSchedule(ModuleOp module) {
 
 /// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
 /// stage, then left operands in registers, then fewer warps, whose parts of a row meet in shared memory. If the given
-/// fields demand roles, the last ones have neither additions by TMA nor overlap.
+/// fields demand roles, these stay, and additions by TMA and overlap go.
 std::vector<Schedule> GpuCompilation::smallerSchedules() const {
   std::vector<Schedule> smaller;
   Schedule schedule = chosen_;
@@ -192,16 +194,13 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
     smaller.push_back(schedule);
   }
   lowerStages(1);
-  if (schedule.roles == Roles::load) {
-    if (schedule.add_by_tma && !given_.add_by_tma) {
-      schedule.add_by_tma = false;
-      smaller.push_back(schedule);
-    }
-    if (schedule.overlap && !given_.overlap) {
-      schedule.overlap = Overlap::none;
-      smaller.push_back(schedule);
-    }
-    return smaller;
+  if (schedule.add_by_tma && !given_.add_by_tma) {
+    schedule.add_by_tma = false;
+    smaller.push_back(schedule);
+  }
+  if (schedule.overlap && !given_.overlap) {
+    schedule.overlap = Overlap::none;
+    smaller.push_back(schedule);
   }
   while (true) {
     if (!given_.lhs_in_registers) {
@@ -211,7 +210,7 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
     }
     if (given_.num_warps != 0 || schedule.num_warps == 1)
       return smaller;
-    schedule.num_warps /= 2;
+    schedule.num_warps = int(std::bit_floor(unsigned(schedule.num_warps - 1)));
     smaller.push_back(schedule);
   }
 }
