@@ -151,6 +151,13 @@ std::string_view toString(TileScheduler scheduler) { return kWords<TileScheduler
 
 std::span<const ScheduleField> scheduleFields() { return kFields; }
 
+Schedule filled(Schedule given, const Schedule &choice) {
+  for (const ScheduleField &field : scheduleFields())
+    if (const std::string value = field.text(choice); !value.empty() && field.text(given).empty())
+      field.parse(given, value);
+  return given;
+}
+
 std::string toString(const Schedule &schedule) {
   std::string text;
   for (const ScheduleField &field : kFields)

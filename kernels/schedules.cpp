@@ -93,6 +93,21 @@ const Row &rowFor(const Target &target, std::string_view program, const Attentio
                        [&](const Row &row) { return fits(row, target, program, problem); });
 }
 
+/// Returns whether the row's tiles, warps and roles suit the given fields, too.
+bool suits(const Row &row, const Schedule &given, const Target &target) {
+  const Schedule &own = row.schedule;
+  const auto agrees = [&](int Schedule::*field) { return given.*field == 0 || given.*field == own.*field; };
+  const int instances = std::max(own.instances_per_sm, 1), stages = std::max(given.num_stages, own.num_stages);
+  // An instance that works on one block after another loads the next block of queries early.
+  const bool hasRoom = row.shared_kib * instances * stages <= sharedKib(target) * own.num_stages &&
+                       isPersistent(given) <= isPersistent(own);
+  const bool mayKeepOperands = given.overlap != Overlap::none || own.lhs_in_registers != true;
+  const bool hasRegisters =
+      given.instances_per_sm <= instances && (given.lhs_in_registers != true || own.lhs_in_registers == true);
+  return given.roles != Roles::none && given.steps.empty() && agrees(&Schedule::block_m) &&
+         agrees(&Schedule::block_n) && agrees(&Schedule::num_warps) && hasRoom && hasRegisters && mayKeepOperands;
+}
+
 /// Returns `schedule` with values in the fields that the compiler would choose: without them, an attention kernel has
 /// no roles, no overlap and no additions by TMA. Only roles need the other two.
 Schedule withoutChoices(Schedule schedule, const Target &target, std::string_view program) {
@@ -122,15 +137,18 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
       return withoutChoices(*schedule, target, program);
   if (program == kContain) // It rarely does anything, and may have its own blocks.
     given = {};
-  // Roles and what comes with them belong to a row's own tiles, so a caller who gives tiles gets no roles unasked.
+  // A producer belongs to the tiles of its row.
   const bool isFree = given == Schedule();
-  auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {
-    return fits(row, target, program, problem) && (isFree || row.schedule.roles != Roles::load);
-  });
+  const Schedule &chosen = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {
+                             return fits(row, target, program, problem) &&
+                                    (isFree || row.schedule.roles != Roles::load || suits(row, given, target));
+                           })->schedule;
+  if (isFree || chosen.roles == Roles::load)
+    return filled(std::move(given), chosen);
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
     if (given.*field == 0)
-      given.*field = row->schedule.*field;
-  return isFree ? row->schedule : withoutChoices(std::move(given), target, program);
+      given.*field = chosen.*field;
+  return withoutChoices(std::move(given), target, program);
 }
 
 size_t shippedRow(const Target &target, std::string_view program, const AttentionProblem &problem) {

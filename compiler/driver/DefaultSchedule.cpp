@@ -462,13 +462,6 @@ bool demandsRoles(const Schedule &given) {
          !given.steps.empty();
 }
 
-Schedule filled(Schedule given, const Schedule &choice) {
-  for (const ScheduleField &field : scheduleFields())
-    if (const std::string value = field.text(choice); !value.empty() && field.text(given).empty())
-      field.parse(given, value);
-  return given;
-}
-
 DefaultSchedule chooseSchedule(ModuleOp module, const Schedule &given, bool isHopper, int64_t sharedBytes) {
   const SmallVector<Product> products = hotProducts(module);
   const Accumulators accumulators(products);

@@ -31,9 +31,6 @@ struct DefaultSchedule {
 /// Returns true if the schedule says roles=load, or has a field that needs it and leaves the roles to the compiler.
 bool demandsRoles(const Schedule &given);
 
-/// Returns `given` with the values of `choice` in fields that it does not set.
-Schedule filled(Schedule given, const Schedule &choice);
-
 /// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, so that
 /// accumulators have room in the registers. Fields that `given` sets keep their values, and the choice of the others
 /// agrees with them. `isHopper` is true for a GPU with wgmma and TMA (sm_90a). `sharedBytes` is the shared memory of a

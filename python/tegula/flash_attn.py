@@ -5,12 +5,19 @@ Tensors are [batch, length, heads, dim]. Causal masks, windows and ALiBi count f
 compute raises NotImplementedError with its name.
 """
 
+import sys
+
 import torch
 
 from ._attention import attention
 
-__all__ = ["flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
+__all__ = ["install", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
            "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache"]
+
+
+def install():
+    """Makes this module the package flash_attn of the process, for code that imports flash_attn by name."""
+    sys.modules["flash_attn"] = sys.modules["flash_attn.flash_attn_interface"] = sys.modules[__name__]
 
 
 def _with_slopes(q, k, v, alibi_slopes, **options):
@@ -31,7 +38,7 @@ def flash_attn_func(q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, wi
     if return_attn_probs and dropout_p > 0:
         raise NotImplementedError("flash_attn: return_attn_probs with dropout_p > 0; Tegula does not return probabilities")
     o, lse = _with_slopes(*(x.transpose(1, 2) for x in (q, k, v)), alibi_slopes, causal=causal, bottom_right=True,
-                          window=tuple(None if bound < 0 else bound for bound in window_size), scale=softmax_scale,
+                          window=tuple(None if bound < 0 else int(bound) for bound in window_size), scale=softmax_scale,
                           softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
     o = o.transpose(1, 2)
     return (o, lse, None) if return_attn_probs else o

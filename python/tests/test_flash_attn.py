@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+import sys
+
 import pytest
 import torch
 
@@ -61,3 +63,12 @@ def test_what_is_not_computed_is_named(device):
         flash_attn.flash_attn_func(q, q, q, dropout_p=0.5, return_attn_probs=True)
     with pytest.raises(NotImplementedError, match="flash_attn_varlen_func: Tegula has no sequences of variable lengths"):
         flash_attn.flash_attn_varlen_func(q, q, q)
+
+
+def test_the_package_can_be_replaced(device, monkeypatch):
+    for name in ("flash_attn", "flash_attn.flash_attn_interface"):
+        monkeypatch.setitem(sys.modules, name, None)
+    flash_attn.install()
+    import flash_attn as package
+    from flash_attn.flash_attn_interface import flash_attn_func
+    assert package is flash_attn and flash_attn_func is flash_attn.flash_attn_func

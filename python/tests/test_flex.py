@@ -15,6 +15,12 @@ from tegula import flex_attention
 B, H, S, D = 2, 4, 150, 16
 
 
+@pytest.fixture(autouse=True)
+def tensors_on(device):
+    with device:
+        yield
+
+
 def causal(b, h, q, kv):
     return q >= kv
 
@@ -127,7 +133,8 @@ def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, **options):
 def test_masks(name, whose):
     mask_mod = MASKS[name]()
     make = tegula.create_block_mask if whose == "ours" else torch_flex.create_block_mask
-    compare(*tensors(), mask_mod=mask_mod, block_mask=make(mask_mod, B, H, S, S, device="cpu", BLOCK_SIZE=32))
+    block_mask = make(mask_mod, B, H, S, S, device=torch.get_default_device(), BLOCK_SIZE=32)
+    compare(*tensors(), mask_mod=mask_mod, block_mask=block_mask)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -145,16 +152,17 @@ def test_grouped_heads_and_other_lengths():
     q, _, _ = tensors()
     _, k, v = tensors(2, length=90)
     mask_mod = and_masks(window(40), lambda b, h, q, kv: kv != 3)
-    block_mask = torch_flex.create_block_mask(mask_mod, None, None, S, 90, device="cpu", BLOCK_SIZE=(64, 32))
+    block_mask = torch_flex.create_block_mask(mask_mod, None, None, S, 90, device=torch.get_default_device(), BLOCK_SIZE=(64, 32))
     compare(q, k, v, alibi(torch.rand(H)), mask_mod, block_mask, enable_gqa=True)
 
 
-@pytest.mark.parametrize("score_mod, mask_mod", [(None, causal), (softcap(2.0), window(30)),
-                                                 (relative(torch.randn(H, 2 * S)), None)], ids=["mask", "both", "score"])
-def test_pytorch_in_float64(score_mod, mask_mod):
+@pytest.mark.parametrize("make_score, mask_mod", [(None, causal), (lambda: softcap(2.0), window(30)), (SCORES["relative"], None)],
+                         ids=["mask", "both", "score"])
+def test_pytorch_in_float64(make_score, mask_mod):
     """The plain formula of these tests is PyTorch's function."""
+    score_mod = make_score and make_score()
     q, k, v = (x.detach().double() for x in tensors())
-    block_mask = mask_mod and torch_flex.create_block_mask(mask_mod, B, H, S, S, device="cpu")
+    block_mask = mask_mod and torch_flex.create_block_mask(mask_mod, B, H, S, S, device=torch.get_default_device())
     o = torch_flex.flex_attention(q, k, v, score_mod, block_mask)
     assert torch.allclose(o, plain(q, k, v, score_mod, mask_mod)[0], atol=1e-6)
     ours = flex_attention(*(x.float() for x in (q, k, v)), score_mod, block_mask)
@@ -305,6 +313,6 @@ def test_what_is_not_computed_is_named():
         flex_attention(q, k[:, :2], v[:, :2])
     with pytest.raises(ValueError, match=f"block_mask is for 64 queries and {S} keys; there are {S} queries and {S} keys"):
         flex_attention(q, k, v, None, tegula.create_block_mask(causal, None, None, 64, S))
-    block_mask = torch_flex.create_block_mask(causal, None, None, S, S, device="cpu").to("meta")
-    with pytest.raises(ValueError, match="block_mask is on meta, and query is on cpu; they must be equal"):
+    block_mask = torch_flex.create_block_mask(causal, None, None, S, S, device=torch.get_default_device()).to("meta")
+    with pytest.raises(ValueError, match=f"block_mask is on meta, and query is on {q.device}; they must be equal"):
         flex_attention(q, k, v, None, block_mask)

@@ -23,7 +23,7 @@ TEST(ChooseSchedule, RolesAreForHopper) {
   EXPECT_EQ(chosen("sm_80", {}).roles, Roles::none);
 }
 
-TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
+TEST(ChooseSchedule, TilesAndWarpsOfTheCallerAgainstThoseOfTheRowLeaveNoRoles) {
   const Schedule without = chosen("sm_90", {});
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages}) {
     Schedule given, expected = without;
@@ -32,9 +32,18 @@ TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
   }
 }
 
+TEST(ChooseSchedule, AFieldThatSuitsTheRowKeepsItsRoles) {
+  const Schedule whole = chosen("sm_90a", {});
+  for (const Schedule &given :
+       {Schedule{.block_m = whole.block_m}, Schedule{.num_warps = whole.num_warps}, Schedule{.num_stages = 1},
+        Schedule{.num_stages = 4}, Schedule{.roles = Roles::load}, Schedule{.optimistic_softmax = false},
+        Schedule{.overlap = Overlap::none}, Schedule{.heads_in_l2 = 4}})
+    EXPECT_EQ(toString(chosen("sm_90a", given)), toString(filled(given, whole)));
+}
+
 TEST(ChooseSchedule, RolesThatAreGivenStay) {
-  const Schedule given{.block_m = 192,
-                       .num_warps = 12,
+  const Schedule given{.block_m = 256,
+                       .num_warps = 16,
                        .roles = Roles::load,
                        .overlap = Overlap::pingpong,
                        .tile_scheduler = TileScheduler::static_persistent};
@@ -45,12 +54,12 @@ TEST(ChooseSchedule, RolesThatAreGivenStay) {
   EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
 }
 
-TEST(ChooseSchedule, RolesWithoutMoreHaveNoOverlapAndNoAdditionsByTma) {
-  const Schedule forward = chosen("sm_90a", {.roles = Roles::load});
+TEST(ChooseSchedule, RolesWithOtherTilesHaveNoOverlapAndNoAdditionsByTma) {
+  const Schedule given{.block_m = 256, .roles = Roles::load};
+  const Schedule forward = chosen("sm_90a", given);
   EXPECT_EQ(forward.overlap, Overlap::none);
   EXPECT_EQ(forward.add_by_tma, std::nullopt);
-  const Schedule backward =
-      chooseSchedule({"cuda", "sm_90a", ""}, "flash2_backward", kProblem, {.roles = Roles::load}, nullptr);
+  const Schedule backward = chooseSchedule({"cuda", "sm_90a", ""}, "flash2_backward", kProblem, given, nullptr);
   EXPECT_EQ(backward.overlap, Overlap::none);
   EXPECT_EQ(backward.add_by_tma, false);
 }

@@ -130,15 +130,15 @@ TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
 
 TEST(Resolve, ProgramsOfOnePlanHaveSchedulesOfTheirOwn) {
   AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
-  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"})->schedule, (Schedule{128, 64, 4, 2}));
-  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_90"})->schedule, (Schedule{64, 128, 8, 2}));
+  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"})->schedule, (Schedule{128, 64, 4, 2, Roles::none}));
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_90"})->schedule, (Schedule{64, 128, 8, 2, Roles::none}));
   EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"}, {.block_n = 32})->schedule,
-            (Schedule{128, 32, 4, 2}));
+            (Schedule{128, 32, 4, 2, Roles::none}));
 }
 
 TEST(Resolve, ASmallerGpuHasASmallerSchedule) {
   AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
-  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_86"})->schedule, (Schedule{64, 64, 8, 1}));
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_86"})->schedule, (Schedule{64, 64, 8, 1, Roles::none}));
 }
 
 std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Compiles the schedules that ship, for GPUs that the machine need not have.
 #include "compiler/client/InProcessCompiler.h"
+#include "kernels/schedules.h"
 #include "sass/checks.h"
 #include "support/missing_tool.h"
 #include "tegula/attention.h"
 
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 
 namespace tegula {
@@ -51,6 +53,43 @@ TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {
 INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit,
                          ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_120"),
                          [](const auto &info) { return info.param; });
+
+/// Schedules with one field each.
+const Schedule kOneField[] = {{.block_m = 128},
+                              {.num_warps = 8},
+                              {.num_stages = 1},
+                              {.num_stages = 2},
+                              {.num_stages = 3},
+                              {.num_stages = 4},
+                              {.roles = Roles::load},
+                              {.overlap = Overlap::none},
+                              {.optimistic_softmax = false},
+                              {.lhs_in_registers = false},
+                              {.lhs_in_registers = true},
+                              {.instances_per_sm = 1},
+                              {.instances_per_sm = 2},
+                              {.heads_in_l2 = 4},
+                              {.tile_scheduler = TileScheduler::static_persistent}};
+
+/// A row that suits a field must leave a schedule that the compiler accepts.
+TEST(GivenFields, WithTheRolesOfARowAreLegal) {
+  const Target target = {"cuda", "sm_90a", ""};
+  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  std::set<std::string> compiled;
+  for (std::string_view program : {"flash2_forward", "flash2_backward"})
+    for (const auto &[problem, shipped] : shippedSchedules(target, program))
+      for (const Schedule &given : kOneField) {
+        const Expected<RecordedKernel> kernel = recordKernel(problem, program, target, given);
+        ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+        const std::string name = std::string(program) + " " + toString(kernel->schedule);
+        if (kernel->schedule.roles != Roles::load || !compiled.insert(name).second)
+          continue;
+        const Expected<Artifact> artifact =
+            compiler->compile({kernel->program.text, kernel->schedule, target, "order"});
+        EXPECT_TRUE(artifact.ok()) << name << "\n" << artifact.status().message();
+      }
+  EXPECT_GE(compiled.size(), 50u);
+}
 
 /// Returns the largest part of an iteration with MMAs that moves spilled registers. Spills elsewhere cost little: a
 /// producer, which has few registers, mostly waits.

@@ -40,8 +40,8 @@ struct Schedule {
   int block_n = 0;                     ///< Key rows per tile.
   int num_warps = 0;                   ///< Warps per program instance that compute (cuda).
   int num_stages = 0;                  ///< Slots of a software-pipelined load (cuda).
-  std::optional<Roles> roles = {};     ///< cuda; the compiler chooses none.
-  std::optional<Overlap> overlap = {}; ///< cuda; pingpong needs Roles::load. The compiler chooses none.
+  std::optional<Roles> roles = {};     ///< cuda; the compiler chooses load where wgmma and TMA suit the program.
+  std::optional<Overlap> overlap = {}; ///< cuda; pingpong needs Roles::load.
   /// False: the online softmax finds a row's maximum before its exponentials. True: exponentials are relative to the
   /// maximum of the keys before. If a row's sum shows that the maximum was too small, the scores are computed again
   /// (cuda, 16-bit types; needs Roles::load). The compiler chooses false.
@@ -50,7 +50,7 @@ struct Schedule {
   /// if the loop does not change it (cuda; with Roles::load it needs Overlap::pingpong). The compiler chooses false.
   std::optional<bool> lhs_in_registers = {};
   /// False: lanes add the accumulators of an MMA to memory from registers. True: TMA adds those of a loop from shared
-  /// memory (cuda; needs Roles::load). The compiler chooses false.
+  /// memory (cuda; needs Roles::load).
   std::optional<bool> add_by_tma = {};
   /// The order in which the MMAs of a loop start, such as "s o@1" (docs/design/step_lists.md), for each loop whose MMAs
   /// have all labels of the list. It comes before the loop's own Steps (cuda; needs Roles::load). Empty: the compiler
@@ -87,6 +87,9 @@ struct ScheduleField {
 
 /// Returns all fields, in the order in which texts have them.
 std::span<const ScheduleField> scheduleFields();
+
+/// Returns `given` with the values of `choice` in fields that it does not set.
+Schedule filled(Schedule given, const Schedule &choice);
 
 /// Returns one line, `block_m=96 steps="s o@1"`, without the fields that are not set. It is part of a cache key.
 std::string toString(const Schedule &schedule);

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""A pytest plugin for PyTorch's test_flex_attention.py. Tegula computes what the tests compile; the rest is their reference."""
+
+import functools
+
+import torch
+from torch.nn.attention import flex_attention as torch_flex
+
+import suite
+import tegula
+
+_original, _ours = torch_flex.flex_attention, suite.counts(tegula.flex_attention)
+_compiled = 0  # Compiled functions that are running.
+
+
+@functools.wraps(_original)
+def flex_attention(*args, **options):
+    return (_ours if _compiled else _original)(*args, **options)
+
+
+def compile(function=None, **options):
+    """Stands for torch.compile: returns the function, in which Tegula computes flex_attention."""
+    if function is None:
+        return functools.partial(compile, **options)
+
+    def compiled(*args, **keywords):
+        global _compiled
+        _compiled += 1
+        try:
+            return function(*args, **keywords)
+        finally:
+            _compiled -= 1
+
+    return compiled
+
+
+torch_flex.flex_attention = flex_attention
+torch.compile = compile

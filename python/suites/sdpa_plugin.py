@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""A pytest plugin for PyTorch's test_transformers.py. Tegula computes what may go to flash attention."""
+
+import suite
+from tegula import sdpa
+
+sdpa._compute = suite.counts(sdpa._compute)
+sdpa.patched().__enter__()
