@@ -6,6 +6,7 @@
 #include "tegula/tuned_schedules.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -100,12 +101,18 @@ bool suits(const Row &row, const Schedule &given, const Target &target) {
   const int instances = std::max(own.instances_per_sm, 1), stages = std::max(given.num_stages, own.num_stages);
   // An instance that works on one block after another loads the next block of queries early.
   const bool hasRoom = row.shared_kib * instances * stages <= sharedKib(target) * own.num_stages &&
-                       isPersistent(given) <= isPersistent(own);
+                       (!isPersistent(given) || isPersistent(own));
   const bool mayKeepOperands = given.overlap != Overlap::none || own.lhs_in_registers != true;
   const bool hasRegisters =
       given.instances_per_sm <= instances && (given.lhs_in_registers != true || own.lhs_in_registers == true);
   return given.roles != Roles::none && given.steps.empty() && agrees(&Schedule::block_m) &&
          agrees(&Schedule::block_n) && agrees(&Schedule::num_warps) && hasRoom && hasRegisters && mayKeepOperands;
+}
+
+/// Returns the most warps of which each computes a part of a tile of scores. An MMA of a warp has 16 rows.
+int warpsWithWork(const Schedule &schedule) {
+  const auto fragments = [](int size) { return unsigned(size + 15) / 16; };
+  return int(std::bit_floor(fragments(schedule.block_m) * fragments(schedule.block_n)));
 }
 
 /// Returns `schedule` with values in the fields that the compiler would choose: without them, an attention kernel has
@@ -145,9 +152,11 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
                            })->schedule;
   if (isFree || chosen.roles == Roles::load)
     return filled(std::move(given), chosen);
-  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
+  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_stages})
     if (given.*field == 0)
       given.*field = chosen.*field;
+  if (given.num_warps == 0)
+    given.num_warps = std::min(chosen.num_warps, warpsWithWork(given));
   return withoutChoices(std::move(given), target, program);
 }
 

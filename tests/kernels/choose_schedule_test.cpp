@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,12 @@ TEST(ChooseSchedule, TilesAndWarpsOfTheCallerAgainstThoseOfTheRowLeaveNoRoles) {
     given.*field = expected.*field = 16;
     EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
   }
+}
+
+TEST(ChooseSchedule, SmallTilesHaveNoWarpWithoutWork) {
+  EXPECT_EQ(chosen("sm_90", {}).num_warps, 4);
+  for (auto [block_m, block_n, warps] : {std::array{16, 16, 1}, {32, 16, 2}, {16, 48, 2}, {32, 32, 4}, {64, 64, 4}})
+    EXPECT_EQ(chosen("sm_90", {.block_m = block_m, .block_n = block_n}).num_warps, warps);
 }
 
 TEST(ChooseSchedule, AFieldThatSuitsTheRowKeepsItsRoles) {
