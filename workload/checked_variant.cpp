@@ -29,8 +29,9 @@ static int64_t sizeAlong(Axis axis, const AttentionShape &s) {
   return 0;
 }
 
-CheckedVariant checkedSoftcap(double cap) {
-  return {softcap(cap), [=](Rules &rules, const RuleInputs &) { addSoftcap(rules, cap); }};
+CheckedVariant checkedSoftcap(double cap, DType dtype) {
+  const double tanh_error = dtype == bf16 ? std::exp2(-10.9) : 0; // docs/language.md has the error of fastTanh.
+  return {softcap(cap), [=](Rules &rules, const RuleInputs &) { addSoftcap(rules, cap, tanh_error); }};
 }
 
 CheckedVariant checkedAlibi(Alignment alignment) {

@@ -31,7 +31,7 @@ struct CheckedVariant {
   std::function<void(oracle::Rules &rules, const RuleInputs &inputs)> add_rules;
 };
 
-CheckedVariant checkedSoftcap(double cap);
+CheckedVariant checkedSoftcap(double cap, DType dtype);
 CheckedVariant checkedAlibi(Alignment alignment);
 CheckedVariant checkedWindow(int64_t left, int64_t right, Alignment alignment);
 CheckedVariant checkedWindowWithGlobals(int64_t left, int64_t right, int64_t globals, Alignment alignment);

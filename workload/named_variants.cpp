@@ -41,7 +41,7 @@ Alignment alignmentOf(const AttentionProblem &problem) {
 }
 
 constexpr NamedVariant kVariants[] = {
-    {"softcap", [](const AttentionProblem &) { return checkedSoftcap(kCap); }, allKeys},
+    {"softcap", [](const AttentionProblem &problem) { return checkedSoftcap(kCap, problem.dtype); }, allKeys},
     {"alibi", [](const AttentionProblem &problem) { return checkedAlibi(alignmentOf(problem)); }, allKeys},
     {"sliding_window", [](const AttentionProblem &problem) { return checkedWindow(kWindow, 0, alignmentOf(problem)); },
      windowKeys},

@@ -5,6 +5,7 @@ import functools
 
 import torch
 from torch.nn.attention import flex_attention as torch_flex
+from torch.nn.attention.experimental._paged_attention import PagedAttention
 
 import suite
 import tegula
@@ -34,5 +35,11 @@ def compile(function=None, **options):
     return compiled
 
 
+def assign(self, batch_idx, input_pos, *values, _assign=PagedAttention.assign):
+    """Stands for PagedAttention.assign: tests of PyTorch before 2.7 give one row of positions for all entries of the batch."""
+    return _assign(self, batch_idx, input_pos.expand(len(batch_idx), -1), *values)
+
+
+PagedAttention.assign = assign
 torch_flex.flex_attention = flex_attention
 torch.compile = compile

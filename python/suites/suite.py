@@ -3,6 +3,7 @@
 
 TEGULA_SUITE_RESULT   the file to write: {test: [outcome, calls that Tegula answered, reason]}
 TEGULA_SUITE_PART     `3/8`: the fourth of eight parts; a test's name decides to which one it belongs
+TEGULA_SUITE_SECONDS  no test begins after this time
 
 An outcome is `passed`, `skipped`, `refused` or `failed`. A test is refused if Tegula raised NotImplementedError in it.
 """
@@ -11,12 +12,14 @@ import collections
 import functools
 import json
 import os
+import time
 import zlib
 
 import pytest
 
 answered = 0  # Calls in this process.
 outcomes = collections.OrderedDict()
+end = time.monotonic() + float(os.environ.get("TEGULA_SUITE_SECONDS", "inf"))
 
 
 def counts(function):
@@ -35,6 +38,12 @@ def counts(function):
 def pytest_collection_modifyitems(items):
     part, parts = map(int, os.environ.get("TEGULA_SUITE_PART", "0/1").split("/"))
     items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part]
+
+
+def pytest_runtest_setup(item):
+    if time.monotonic() > end:
+        item.session.shouldstop = "TEGULA_SUITE_SECONDS have passed"
+        pytest.skip("out of time")
 
 
 def reason_of(error):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "simt/fiber.h"
 
+#include <atomic>
 #include <cstdint>
 #include <new>
 #include <sys/mman.h>
@@ -75,16 +76,25 @@ void Fiber::prepare(void *top, void (*entry)(void *), void *argument) {
 
 void Fiber::switchTo(Fiber &next) { tegulaSimtSwitch(&stackPointer_, next.stackPointer_); }
 
+/// The pages below stacks that trap, in all of the process. Each one divides a mapping, and a process may have 65,530.
+static std::atomic<size_t> trappingPages = 0;
+constexpr size_t kMostTrappingPages = size_t{1} << 14;
+
 Stacks::Stacks(size_t count) : bytes_(count * kStackBytes) {
   void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     throw std::bad_alloc();
   memory_ = static_cast<char *>(memory);
-  for (size_t i = 0; i < count; ++i)
+  traps_ = trappingPages.fetch_add(count) + count <= kMostTrappingPages ? count : 0;
+  trappingPages -= count - traps_;
+  for (size_t i = 0; i < traps_; ++i)
     mprotect(memory_ + i * kStackBytes, kPage, PROT_NONE);
 }
 
-Stacks::~Stacks() { munmap(memory_, bytes_); }
+Stacks::~Stacks() {
+  munmap(memory_, bytes_);
+  trappingPages -= traps_;
+}
 
 void *Stacks::top(size_t index) const { return memory_ + (index + 1) * kStackBytes - staggerOf(index); }
 

@@ -19,7 +19,7 @@ private:
   void *stackPointer_ = nullptr;
 };
 
-/// Stacks of equal size. Below each stack lies a page that traps overflow.
+/// Stacks of equal size. Below each stack lies a page that traps overflow, unless the process has very many stacks.
 class Stacks {
 public:
   /// Allocates `count` stacks. Throws std::bad_alloc if the memory cannot be mapped.
@@ -33,6 +33,7 @@ public:
 private:
   char *memory_;
   size_t bytes_;
+  size_t traps_ = 0;
 };
 
 } // namespace tegula::simt

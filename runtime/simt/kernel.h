@@ -15,8 +15,7 @@
 
 namespace tegula::simt {
 
-/// Idle Blocks, for reuse by later program instances. Their number is limited, because each lane's stack takes two of
-/// the system's 65,530 mappings.
+/// Idle Blocks, for reuse by later program instances. There are as many as have run at the same time.
 class BlockPool {
 public:
   std::unique_ptr<Block> take(uint32_t lanes);

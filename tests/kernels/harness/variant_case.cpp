@@ -255,7 +255,7 @@ CheckedVariant windows(Alignment alignment) {
 CheckedVariant partOf(std::string_view part, DType dtype) {
   Alignment alignment = part.ends_with("_br") ? Alignment::bottom_right : Alignment::top_left;
   if (part == "softcap")
-    return tools::checkedSoftcap(kCap);
+    return tools::checkedSoftcap(kCap, dtype);
   if (part.starts_with("alibi"))
     return tools::checkedAlibi(alignment);
   if (part.starts_with("global"))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Tests tools/run-suites on a small suite, and examples/train_gpt on a small model."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+SUITE = """
+import torch
+from flash_attn import flash_attn_func, flash_attn_varlen_func
+
+q = torch.ones(1, 4, 1, 16)
+
+def test_right():
+    assert torch.allclose(flash_attn_func(q, q, 2 * q), 2 * q)
+
+def test_wrong():
+    assert torch.allclose(flash_attn_func(q, q, 2 * q), q), "as it should"
+
+def test_probabilities():
+    flash_attn_func(q, q, q, dropout_p=0.5, return_attn_probs=True)
+
+def test_varlen():
+    flash_attn_varlen_func(q, q, q)
+"""
+
+
+def run(*command, **environment):
+    return subprocess.run([sys.executable, "-B", *map(str, command)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
+
+
+def test_a_suite_is_counted_by_outcome(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_flash_attn.py").write_text(SUITE)
+    result = run(ROOT / "tools/run-suites", "flash_attn", "--source", tmp_path, "--json", tmp_path / "out.json", "--jobs", 2)
+    assert "passed 1  failed 1  refused 1  skipped 0\n" in result.stdout, result.stdout + result.stderr
+    assert "refused 1: flash_attn: return_attn_probs with dropout_p > 0" in result.stdout
+    assert "failed 1: as it should" in result.stdout
+    assert "Tegula answered 2 calls, in 2 tests" in result.stdout
+    assert result.returncode == 1
+    outcomes = {test.rsplit("::")[-1]: outcome for test, (outcome, _, _) in json.loads((tmp_path / "out.json").read_text()).items()}
+    assert outcomes == {"test_right": "passed", "test_wrong": "failed", "test_probabilities": "refused"}
+
+
+def test_a_suite_that_tegula_does_not_answer_fails(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_flash_attn.py").write_text("def test_nothing():\n    pass\n")
+    result = run(ROOT / "tools/run-suites", "flash_attn", "--source", tmp_path)
+    assert "passed 1  failed 0  refused 0  skipped 0\nTegula answered 0 calls, in 0 tests\n" == result.stdout, result.stderr
+    assert result.returncode == 1
+
+
+def test_training_sees_the_same_losses():
+    result = run(ROOT / "examples/train_gpt/train_gpt.py", "--attention", "tegula", "flash", "--size", "tiny", "--context", 48,
+                 "--batch", 2, "--steps", 8, "--device", "cpu", TORCHDYNAMO_DISABLE="1")
+    assert result.returncode == 0, result.stderr
+    ours, others = (json.loads(line)["losses"] for line in result.stdout.splitlines())
+    assert len(ours) == 8 and max(abs(x - y) for x, y in zip(ours, others)) < 0.01
+    assert ours[-1] < ours[0]
