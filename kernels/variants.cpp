@@ -217,7 +217,7 @@ Variant softcap(double cap) {
   Variant variant{.name = "softcap"};
   variant.status = checkSoftcap(cap);
   variant.score = [cap](Value score, const ScoreIndex &at, VariantViews) {
-    return cap * (at.dtype == bf16 ? fastTanh(score / cap) : tanh(score / cap));
+    return cap * (at.dtype == f32 ? tanh(score / cap) : fastTanh(score / cap));
   };
   return variant;
 }

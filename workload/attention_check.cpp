@@ -87,7 +87,6 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
     attention.variant->checked(attention.problem)
         .add_rules(fullBlocksSkipMask ? masked : rules, {shape, variant, gradients, attention.scale});
   rules.steps.insert(rules.steps.end(), masked.steps.begin(), masked.steps.end());
-  rules.score_error += masked.score_error;
   if (attention.own_rules)
     attention.own_rules(rules, {shape, variant, gradients, attention.scale});
   else if (attention.blocks)
@@ -232,8 +231,6 @@ AttentionReference::AttentionReference(const AttentionCase &attention, const Att
     plain_d_sinks_ = std::max(plain_d_sinks_, oracle::plainError(run, dSinks));
   exact_ = std::move(reference.exact);
   plain_ = std::move(reference.plain);
-  VariantGradients none;
-  plain_[1] = std::max(plain_[1], makePart(attention, arrays, 0).rules(none).score_error);
 }
 
 AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const {

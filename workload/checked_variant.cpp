@@ -30,8 +30,7 @@ static int64_t sizeAlong(Axis axis, const AttentionShape &s) {
 }
 
 CheckedVariant checkedSoftcap(double cap, DType dtype) {
-  const double tanh_error = dtype == bf16 ? std::exp2(-10.9) : 0; // docs/language.md has the error of fastTanh.
-  return {softcap(cap), [=](Rules &rules, const RuleInputs &) { addSoftcap(rules, cap, tanh_error); }};
+  return {softcap(cap), [=](Rules &rules, const RuleInputs &) { addSoftcap(rules, cap, dtype); }};
 }
 
 CheckedVariant checkedAlibi(Alignment alignment) {

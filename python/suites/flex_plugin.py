@@ -11,12 +11,19 @@ import suite
 import tegula
 
 _original, _ours = torch_flex.flex_attention, suite.counts(tegula.flex_attention)
+_compile = torch.compile
 _compiled = 0  # Compiled functions that are running.
 
 
 @functools.wraps(_original)
 def flex_attention(*args, **options):
-    return (_ours if _compiled else _original)(*args, **options)
+    if _compiled:
+        return _ours(*args, **options)
+    torch.compile = _compile  # PyTorch's own function uses it.
+    try:
+        return _original(*args, **options)
+    finally:
+        torch.compile = compile
 
 
 def compile(function=None, **options):

@@ -154,6 +154,12 @@ class Row:
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         raise NotRecorded(f"'{function.__name__}' is given a row of a captured tensor; functions compute with single elements")
 
+    def _refuse(self, *others):
+        raise NotRecorded("an operand is a row of a captured tensor; functions compute with single elements")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
+    __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)

@@ -283,6 +283,8 @@ def test_what_cannot_be_recorded_has_its_operation_and_line():
         f"an operand is a captured tensor of shape ({H}, {S}); index it by integers such as h or q_idx")
     assert message(score_mod=lambda s, b, h, q, kv: s + bias[h]) == (
         "an operand is a row of a captured tensor; functions compute with single elements")
+    assert message(score_mod=lambda s, b, h, q, kv: s + (bias[h] - bias[h])[q]) == (
+        "an operand is a row of a captured tensor; functions compute with single elements")
     assert message(score_mod=lambda s, b, h, q, kv: s + torch.dot(bias[h], bias[h])) == (
         "'dot' is given a row of a captured tensor; functions compute with single elements")
     assert message(score_mod=lambda s, b, h, q, kv: s + bias[:, q]) == (

@@ -102,14 +102,6 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
          ", product, wait 0, release";
 }
 
-/// Leaves out the exponentials: tanh has some of its own, which ptxas moves between other steps.
-std::string withoutExponentials(std::string order) {
-  constexpr std::string_view word = ", exponentials";
-  for (size_t at; (at = order.find(word)) != std::string::npos;)
-    order.erase(at, word.size());
-  return order;
-}
-
 class Assembled : public ::testing::TestWithParam<ShippedSchedule> {};
 
 TEST_P(Assembled, AsTheScheduleDeclares) {
@@ -137,9 +129,7 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
 
   const std::vector<testing::SassLoop> loops = sass->productLoops();
   ASSERT_THAT(loops, SizeIs(1));
-  const bool hasTanh = GetParam().problem.variant.name == "softcap" && GetParam().problem.dtype == f16;
-  const auto order = [&](const std::string &all) { return hasTanh ? withoutExponentials(all) : all; };
-  EXPECT_EQ(order(testing::orderOf(*sass, loops[0])), order(declaredOrder(GetParam())));
+  EXPECT_EQ(testing::orderOf(*sass, loops[0]), declaredOrder(GetParam()));
   const int threads = 32 * schedule.num_warps;
   EXPECT_GE(testing::countOf(*sass, loops[0], "MUFU.EX2"), schedule.block_m * schedule.block_n / threads);
 }
@@ -182,6 +172,12 @@ TEST_P(Combinations, SpillNothing) {
           if (IsSkipped() || HasFatalFailure())
             return;
         }
+}
+
+/// Leaves out the kernels of f16: they have the synchronisation of those of bf16.
+std::vector<ShippedSchedule> ofBf16(std::vector<ShippedSchedule> schedules) {
+  std::erase_if(schedules, [](const ShippedSchedule &shipped) { return shipped.problem.dtype == f16; });
+  return schedules;
 }
 
 /// The test of mutants that no run in the simt executor detects (tests/simt/mutants). ptxas reports these mutants, or
@@ -263,14 +259,14 @@ std::vector<ShippedSchedule> backwardWithRoles() {
 INSTANTIATE_TEST_SUITE_P(Hopper, Assembled, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
 INSTANTIATE_TEST_SUITE_P(Hopper, Combinations,
-                         ::testing::Combine(::testing::Values(64, 96, 128, 192, 256), ::testing::Values(f16, bf16)),
+                         ::testing::Combine(::testing::Values(64, 128, 256), ::testing::Values(f16, bf16)),
                          [](const auto &info) {
                            return "D" + std::to_string(std::get<0>(info.param)) + "_" +
                                   std::string(toString(std::get<1>(info.param)));
                          });
-INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
+INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(ofBf16(schedulesWithRoles())),
                          [](const auto &info) { return nameOf(info.param); });
-INSTANTIATE_TEST_SUITE_P(Hopper, MutatedMmas, ::testing::ValuesIn(schedulesWithRoles(/*mustOverlap=*/true)),
+INSTANTIATE_TEST_SUITE_P(Hopper, MutatedMmas, ::testing::ValuesIn(ofBf16(schedulesWithRoles(/*mustOverlap=*/true))),
                          [](const auto &info) { return nameOf(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Hopper, MutatedBackward, ::testing::ValuesIn(backwardWithRoles()),

@@ -18,21 +18,23 @@ Case caseOf(const std::string &variant) {
           .shape = {.batch = 2, .heads = 4, .kv_heads = 2, .head_dim = 16, .value_dim = 24}};
 }
 
-void runAllLengths(Case c) {
-  for (auto [queries, keys] : {std::pair{50, 50}, {33, 70}, {70, 33}, {1, 40}}) {
+void runLengths(Case c, std::initializer_list<std::pair<int, int>> lengths) {
+  for (auto [queries, keys] : lengths) {
     c.shape.seqlen_q = queries;
     c.shape.seqlen_k = keys;
     EXPECT_EQ(runCase(c), "");
   }
 }
 
+void runAllLengths(const Case &c) { runLengths(c, {{50, 50}, {33, 70}, {70, 33}, {1, 40}}); }
+
 TEST(Variants, EachOneForwardAndBackward) {
-  for (std::string_view part : variantParts())
-    for (DType dtype : {f32, bf16}) {
-      Case c = caseOf(std::string(part));
-      c.dtype = dtype;
-      runAllLengths(c);
-    }
+  for (std::string_view part : variantParts()) {
+    Case c = caseOf(std::string(part));
+    runAllLengths(c);
+    c.dtype = bf16;
+    runLengths(c, {{33, 70}, {70, 33}});
+  }
 }
 
 TEST(Variants, EachOneWithCausalMask) {

@@ -107,7 +107,7 @@ Rules allRules() {
   addCausal(rules, kSmall, Corner::bottom_right);
   addWindow(rules, kSmall, 2, 0, Corner::bottom_right);
   addAlibi(rules, kSmall, {0.5f, 0.25f, 0.125f, 1.0f}, Corner::bottom_right);
-  addSoftcap(rules, 2.0);
+  addSoftcap(rules, 2.0, f32);
   addBias(rules, kSmall, normalNumbers(2 * 4 * 5 * 7, f32, 3), nullptr);
   return rules;
 }
@@ -127,14 +127,14 @@ TEST(Exact, BiasGradientMatchesFiniteDifferences) {
   std::vector<double> gradient(bias.size());
   Rules rules;
   addBias(rules, kSmall, bias, &gradient);
-  addSoftcap(rules, 3.0);
+  addSoftcap(rules, 3.0, f32);
   backward(kSmall, rules, 0.5, inputs, d_o);
   auto lossWith = [&](size_t n, float change) {
     std::vector<float> changed = bias;
     changed[n] += change;
     Rules other;
     addBias(other, kSmall, changed, nullptr);
-    addSoftcap(other, 3.0);
+    addSoftcap(other, 3.0, f32);
     return dotted(forward(kSmall, other, 0.5, inputs).o, d_o);
   };
   for (size_t n = 0; n < bias.size(); n += 11)

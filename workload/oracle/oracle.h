@@ -65,8 +65,6 @@ struct Rules {
   std::function<double(const Position &)> dropout;
   /// [heads], or nothing without sinks: the logit of a key with the value 0 that each row sees.
   std::vector<float> sinks;
-  /// The most by which approximate functions of kernels change a score. LSE, which is f32, may be off by as much.
-  double score_error = 0;
 
   bool sees(const Position &position) const;
   /// Returns the sink of a head, -inf without sinks.
@@ -91,8 +89,8 @@ void addWindows(Rules &rules, const Shape &shape, std::vector<int32_t> left, std
 void addPrefix(Rules &rules, const Shape &shape, std::vector<int32_t> lengths, Corner corner);
 /// Adds document masks. `queries` and `keys` have the documents of [batch, seqlen_q] and [batch, seqlen_k].
 void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries, std::vector<int32_t> keys);
-/// Adds cap tanh(score / cap). `tanh_error` is the largest error of tanh in kernels.
-void addSoftcap(Rules &rules, double cap, double tanh_error = 0);
+/// Adds cap tanh(score / cap). The plain formula rounds tanh to `dtype`, as a framework that writes it.
+void addSoftcap(Rules &rules, double cap, DType dtype);
 /// Adds ALiBi. `slopes` is [heads].
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner);
 /// Adds a bias [batch, heads, seqlen_q, seqlen_k]. `gradient` is null, or has the same size and receives sums.

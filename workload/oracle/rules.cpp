@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "oracle/convert.h"
 #include "oracle/oracle.h"
 #include "oracle/philox.h"
 
@@ -80,13 +81,6 @@ void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries
   });
 }
 
-/// Returns 1 - tanh^2. The f32 form cancels, as in kernels; the exact form does not.
-static double softcapSlope(double s, double cap) { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
-static float softcapSlope(float s, double cap) {
-  float t = std::tanh(s / float(cap));
-  return 1 - t * t;
-}
-
 void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed, int64_t offset, int64_t first_stream) {
   rules.dropout = [=, heads = shape.heads](const Position &p) {
     constexpr int rounds = 7;
@@ -96,11 +90,27 @@ void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed,
   };
 }
 
-void addSoftcap(Rules &rules, double cap, double tanh_error) {
-  rules.score_error += cap * tanh_error;
+namespace {
+
+/// Softcap of exact numbers, and of the plain formula. The slope 1 - tanh^2 of the latter cancels, as in kernels.
+struct Softcap {
+  double cap;
+  DType dtype;
+
+  float tanh(float s) const { return rounded(std::tanh(s / float(cap)), dtype); }
+  double score(double s) const { return cap * std::tanh(s / cap); }
+  float score(float s) const { return float(cap) * tanh(s); }
+  double slope(double s) const { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
+  float slope(float s) const { return 1 - tanh(s) * tanh(s); }
+};
+
+} // namespace
+
+void addSoftcap(Rules &rules, double cap, DType dtype) {
+  const Softcap softcap{cap, dtype};
   rules.steps.push_back(
-      {[=](auto s, const Position &) { return decltype(s)(cap) * std::tanh(s / decltype(s)(cap)); },
-       [=](auto s, const Position &, double gradient) { return decltype(s)(gradient) * softcapSlope(s, cap); }});
+      {[=](auto s, const Position &) { return softcap.score(s); },
+       [=](auto s, const Position &, double gradient) { return decltype(s)(gradient) * softcap.slope(s); }});
 }
 
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner) {

@@ -244,7 +244,7 @@ struct Variant {
 };
 
 /// Returns the variant score -> cap * tanh(score / cap) (Gemma 2, section 2), for a cap from kMinSoftcap to
-/// kMaxSoftcap. It uses `fastTanh` for bf16.
+/// kMaxSoftcap. It uses `fastTanh` for 16-bit types.
 Variant softcap(double cap);
 
 /// Returns the variant score -> score - slopes[head] * |diagonal(query) - key|. `slopes` is f32 [heads] (Press et al.
