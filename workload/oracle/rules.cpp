@@ -143,10 +143,12 @@ void addProduct(Rules &rules, const Shape &shape, double scale, Product product,
   };
   auto shared = std::make_shared<Product>(std::move(product));
   auto forward = [=](auto s, const Position &p) {
-    decltype(s) sum = 0;
+    // One sum over the dimensions of both products, as of operands that are joined.
+    const decltype(s) unit = std::isnormal(float(scale)) ? scale : 1, rest = unit == 1 ? scale : 1;
+    decltype(s) sum = s / unit;
     for (size_t c = 0; c < static_cast<size_t>(dim); ++c)
-      sum += decltype(s)(shared->q[rowOfQ(p) + c]) * decltype(s)(shared->k[rowOfK(p) + c]);
-    return s + decltype(s)(scale) * sum;
+      sum += rest * decltype(s)(shared->q[rowOfQ(p) + c]) * decltype(s)(shared->k[rowOfK(p) + c]);
+    return unit * sum;
   };
   auto backward = [=](double, const Position &p, double gradient) {
     for (size_t c = 0; c < static_cast<size_t>(dim); ++c) {
