@@ -5,4 +5,5 @@ import suite
 from tegula import sdpa
 
 sdpa._compute = suite.counts(sdpa._compute)
-sdpa.patched().__enter__()
+_patched = sdpa.patched()  # Is active as long as it exists.
+_patched.__enter__()

@@ -38,6 +38,7 @@ struct Shape {
 /// The position of one score.
 struct Position {
   int64_t batch, head, query, key;
+  int run = 0; ///< The run of the plain formula. Runs differ in what the formula leaves open.
 };
 
 /// A function of one score: `exact` in 64 bits, `plain` in f32 for the plain formula. Both are made from one lambda. A
@@ -89,7 +90,8 @@ void addWindows(Rules &rules, const Shape &shape, std::vector<int32_t> left, std
 void addPrefix(Rules &rules, const Shape &shape, std::vector<int32_t> lengths, Corner corner);
 /// Adds document masks. `queries` and `keys` have the documents of [batch, seqlen_q] and [batch, seqlen_k].
 void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries, std::vector<int32_t> keys);
-/// Adds cap tanh(score / cap). The plain formula rounds tanh to `dtype`, as a framework that writes it.
+/// Adds cap tanh(score / cap). Every second run of the plain formula rounds tanh to `dtype`, as a framework that writes
+/// it.
 void addSoftcap(Rules &rules, double cap, DType dtype);
 /// Adds ALiBi. `slopes` is [heads].
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner);

@@ -83,7 +83,7 @@ struct Softmax {
 class Plain {
 public:
   Plain(const Shape &shape, const Rules &rules, double scale, const Inputs &in, DType dtype, int run)
-      : shape_(shape), rules_(rules), scale_(float(scale)), dtype_(dtype), random_(uint64_t(run)) {
+      : shape_(shape), rules_(rules), scale_(float(scale)), dtype_(dtype), run_(run), random_(uint64_t(run)) {
     Random *random = run ? &random_ : nullptr;
     head_ = makeOrder(shape.head_dim, random);
     value_ = makeOrder(shape.value_dim, random);
@@ -130,6 +130,11 @@ public:
 
 private:
   float round(float x) const { return rounded(x, dtype_); }
+  Position at(const Row &row, int64_t key) const {
+    Position position = row.at(key);
+    position.run = run_;
+    return position;
+  }
   float sinkOf(const Row &row) const { return float(rules_.sinkOf(row.head)); }
   const float *q(const Row &row) const { return &in_.q[row.q]; }
   const float *k(const Row &row, int64_t key) const { return &in_.k[row.k + key * shape_.head_dim]; }
@@ -145,7 +150,7 @@ private:
       float s = round(scale_ * product(q(row), k(row, j), shape_.head_dim));
       for (size_t t = 0; t < rules_.steps.size(); ++t) {
         scores.before[t][j] = s;
-        s = round(rules_.steps[t].forward.plain(s, row.at(j)));
+        s = round(rules_.steps[t].forward.plain(s, at(row, j)));
       }
       scores.last[j] = s;
     }
@@ -217,7 +222,7 @@ private:
   float scoreGradient(const Row &row, int64_t key, const RowScores &scores, float ds) const {
     auto unit = float(valueUnit_ * gradientUnit_);
     for (size_t t = rules_.steps.size(); t-- > 0;)
-      ds = round(unit * rules_.steps[t].backward.plain(scores.before[t][key], row.at(key), ds / unit));
+      ds = round(unit * rules_.steps[t].backward.plain(scores.before[t][key], at(row, key), ds / unit));
     return round(scale_ * ds);
   }
 
@@ -225,6 +230,7 @@ private:
   const Rules &rules_;
   float scale_;
   DType dtype_;
+  int run_;
   Random random_;
   Order head_, value_, keys_;
   std::vector<Row> rows_;

@@ -92,16 +92,17 @@ void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed,
 
 namespace {
 
-/// Softcap of exact numbers, and of the plain formula. The slope 1 - tanh^2 of the latter cancels, as in kernels.
+/// Softcap of exact numbers, and of the plain formula. The slope 1 - tanh^2 of the latter cancels, as in kernels. A
+/// framework that fuses operations does not write tanh.
 struct Softcap {
   double cap;
   DType dtype;
 
-  float tanh(float s) const { return rounded(std::tanh(s / float(cap)), dtype); }
-  double score(double s) const { return cap * std::tanh(s / cap); }
-  float score(float s) const { return float(cap) * tanh(s); }
-  double slope(double s) const { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
-  float slope(float s) const { return 1 - tanh(s) * tanh(s); }
+  float tanh(float s, int run) const { return rounded(std::tanh(s / float(cap)), run % 2 ? f32 : dtype); }
+  double score(double s, int) const { return cap * std::tanh(s / cap); }
+  float score(float s, int run) const { return float(cap) * tanh(s, run); }
+  double slope(double s, int) const { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
+  float slope(float s, int run) const { return 1 - tanh(s, run) * tanh(s, run); }
 };
 
 } // namespace
@@ -109,8 +110,8 @@ struct Softcap {
 void addSoftcap(Rules &rules, double cap, DType dtype) {
   const Softcap softcap{cap, dtype};
   rules.steps.push_back(
-      {[=](auto s, const Position &) { return softcap.score(s); },
-       [=](auto s, const Position &, double gradient) { return decltype(s)(gradient) * softcap.slope(s); }});
+      {[=](auto s, const Position &p) { return softcap.score(s, p.run); },
+       [=](auto s, const Position &p, double gradient) { return decltype(s)(gradient) * softcap.slope(s, p.run); }});
 }
 
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner) {
