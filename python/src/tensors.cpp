@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <ranges>
 #include <stdexcept>
 #include <vector>
 
@@ -74,11 +76,18 @@ Tensor empty(const Tensor &like, std::span<const int64_t> sizes, ScalarType type
 }
 
 Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes) {
-  const int64_t heads = sizes[1], length = sizes[2], dim = sizes[3];
-  const bool headsAreNearer = like.strides()[1] < like.strides()[2];
-  const std::array<int64_t, 4> strides = headsAreNearer
-                                             ? std::array{length * heads * dim, dim, heads * dim, int64_t(1)}
-                                             : std::array{heads * length * dim, length * dim, dim, int64_t(1)};
+  const auto distance = [&](int axis) { // An axis without a distance of its own comes first.
+    const int64_t stride = like.strides()[axis];
+    return sizes[axis] == 1 || stride == 0 ? std::numeric_limits<int64_t>::max() : stride;
+  };
+  std::array<int, 3> order{0, 1, 2};
+  std::ranges::stable_sort(order, std::ranges::greater(), distance);
+  std::array<int64_t, 4> strides{0, 0, 0, 1};
+  int64_t stride = sizes[3];
+  for (const int axis : std::views::reverse(order)) {
+    strides[axis] = stride;
+    stride *= sizes[axis];
+  }
   return emptyStrided(like, sizes, strides, like.scalar_type());
 }
 

@@ -24,8 +24,8 @@ Tensor emptyStrided(const Tensor &like, std::span<const int64_t> sizes, std::spa
                     torch::headeronly::ScalarType type);
 /// Returns a dense tensor on the device of `like`.
 Tensor empty(const Tensor &like, std::span<const int64_t> sizes, torch::headeronly::ScalarType type);
-/// Returns a tensor of the shape [batch, heads, length, dim], with the type of `like` and its order of heads and
-/// positions: the dense tensor is [batch, length, heads, dim] if heads of `like` are nearer than its positions.
+/// Returns a dense tensor of the shape [batch, heads, length, dim] with the type of `like`. Elements along `dim` are
+/// neighbours, and the other axes have the order of their strides in `like`.
 Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes);
 
 } // namespace tegula_torch

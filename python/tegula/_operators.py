@@ -5,6 +5,7 @@ The operators take their arguments by position. Their schemas are in src/operato
 """
 
 import pathlib
+import sys
 
 import torch
 
@@ -20,10 +21,10 @@ _INPUTS = 7  # q, k, v, bias, mask, alibi_slopes and sinks are the first argumen
 
 def _empty_ordered_as(like, sizes):
     """Returns what emptyOrderedAs of src/tensors.h returns."""
-    batch, heads, length, dim = sizes
-    if like.stride(1) < like.stride(2):
-        return like.new_empty(batch, length, heads, dim).transpose(1, 2)
-    return like.new_empty(sizes)
+    distances = [sys.maxsize if n == 1 or stride == 0 else stride for n, stride in zip(sizes[:3], like.stride())]
+    order = sorted(range(3), key=lambda axis: -distances[axis])
+    dense = like.new_empty([sizes[axis] for axis in (*order, 3)])
+    return dense.permute([*(order.index(axis) for axis in range(3)), 3])
 
 
 @torch.library.register_fake("tegula::attention_forward")

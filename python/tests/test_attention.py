@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+import itertools
+
 import pytest
 import torch
 
@@ -132,6 +134,18 @@ def test_opcheck(device, dtype, options):
     sinks = torch.zeros(4, device=device, requires_grad=True) if "sinks" in options else None
     bias = torch.zeros(4, 70, 90, device=device, requires_grad=True) if "bias" in options else None
     arguments = (q, k, v, bias, None, None, sinks, None, 0.125, "causal" in options, False, -1, -1, 0.0, 0.0, True)
+    torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)), ids=str)
+def test_results_have_the_order_of_their_inputs(device, order):
+    sizes = (2, 4, 24)
+    q = torch.randn(*(sizes[axis] for axis in order), 16, device=device).permute(*(order.index(axis) for axis in range(3)), 3)
+    q.requires_grad_()
+    o, _ = attention(q, q, q)
+    dq, = torch.autograd.grad(o.sum(), q)
+    assert o.stride() == q.stride() == dq.stride()
+    arguments = (q, q, q, None, None, None, None, None, 0.25, False, False, -1, -1, 0.0, 0.0, False)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
 
 
