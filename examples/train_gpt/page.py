@@ -16,9 +16,9 @@ NAMES = {"tegula": "Tegula", "cudnn": "cuDNN", "flash": "FlashAttention-2"}
 HEAD = """# Training GPT-2
 
 [examples/train_gpt](../examples/train_gpt/train_gpt.py) made these figures, and `examples/train_gpt/page.py` wrote this page from
-`examples/train_gpt/results`. Three models train side by side with equal weights and data; they differ in attention only. cuDNN and
-FlashAttention-2 are backends of PyTorch's `scaled_dot_product_attention`. Tokens per second are medians of whole training steps in
-bfloat16 with `torch.compile`.
+`examples/train_gpt/results`. Three models train side by side with equal weights and data; they differ in attention only. cuDNN
+and FlashAttention-2 are backends of PyTorch's `scaled_dot_product_attention`. Tokens per second are medians of whole training
+steps in bfloat16 with `torch.compile`.
 
 """
 
@@ -48,7 +48,7 @@ def page(runs):
 ![Losses of three models](training-losses.svg)
 
 The curves are those of {steps} steps with a context of {longest["tegula"]["context"]}. Tegula's losses are up to
-{apart("tegula", "cudnn"):.3f} nats from cuDNN's, and FlashAttention-2's are up to {apart("flash", "cudnn"):.3f} nats from them.
+{apart("tegula", "cudnn"):.3f} nats from cuDNN's, and FlashAttention-2's up to {apart("flash", "cudnn"):.3f}.
 """, longest
 
 

@@ -94,7 +94,8 @@ def main():
     parser.add_argument("--context", type=int, default=1024, metavar="N", help="tokens of a row (default 1024)")
     parser.add_argument("--batch", type=int, default=16, metavar="N", help="rows of a step (default 16)")
     parser.add_argument("--steps", type=int, default=300, metavar="N", help="steps, more than 5 (default 300)")
-    parser.add_argument("--learning-rate", type=float, default=6e-4, metavar="X", help="after a warm-up of 20 steps (default 6e-4)")
+    parser.add_argument("--learning-rate", type=float, default=6e-4, metavar="X",
+                        help="after a warm-up of 20 steps (default 6e-4)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="for weights and data (default 1)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="default: cuda if there is one")
     options = parser.parse_args()

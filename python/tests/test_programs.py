@@ -43,7 +43,8 @@ def test_a_suite_is_counted_by_outcome(tmp_path):
     assert "failed 1: as it should" in result.stdout
     assert "Tegula answered 2 calls, in 2 tests" in result.stdout
     assert result.returncode == 1
-    outcomes = {test.rsplit("::")[-1]: outcome for test, (outcome, _, _) in json.loads((tmp_path / "out.json").read_text()).items()}
+    written = json.loads((tmp_path / "out.json").read_text())
+    outcomes = {test.rsplit("::")[-1]: outcome for test, (outcome, _, _) in written.items()}
     assert outcomes == {"test_right": "passed", "test_wrong": "failed", "test_probabilities": "refused"}
 
 
