@@ -61,6 +61,9 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);
   oracle::Gradients gradients = oracle::backward(shape, rules, attention.scale, inputs, d_o);
+  VariantArrays ofTensors;
+  for (const std::vector<double> &gradient : tensorGradients)
+    ofTensors.push_back(toFloat(gradient));
   return {.q = inputs.q,
           .k = inputs.k,
           .v = inputs.v,
@@ -73,7 +76,7 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
           .sinks = {},
           .d_sinks = {},
           .variant = tensors,
-          .variant_gradients = tensorGradients.empty() ? VariantArrays() : VariantArrays{toFloat(tensorGradients[0])}};
+          .variant_gradients = ofTensors};
 }
 
 TEST(AttentionCheck, AcceptsExactResults) {

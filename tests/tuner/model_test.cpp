@@ -205,14 +205,16 @@ TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
 TEST(Model, CandidatesForGpusLeaveTheCompilerNoChoiceOfRoles) {
   TuningDevice hopper = h100();
   hopper.target.arch = "sm_90a";
-  for (const char *program : {"flash2_forward", "flash2_backward"})
-    for (const Candidate &candidate : *candidatesOf(task(program, 64), hopper, 96)) {
+  for (const char *program : {"flash2_forward", "flash2_backward"}) {
+    const std::vector<Candidate> candidates = *candidatesOf(task(program, 64), hopper, 96);
+    for (const Candidate &candidate : candidates) {
       const Schedule &schedule = candidate.schedule;
       const bool hasRoles = schedule.roles == Roles::load, adds = hasRoles && program == std::string("flash2_backward");
       EXPECT_TRUE(schedule.roles && schedule.num_warps != 0 && schedule.num_stages != 0) << toString(schedule);
       EXPECT_EQ(schedule.overlap.has_value(), hasRoles) << toString(schedule);
       EXPECT_EQ(schedule.add_by_tma.has_value(), adds) << toString(schedule);
     }
+  }
 }
 
 TEST(Model, TheUntunedScheduleComesFirstAndOnce) {

@@ -93,15 +93,14 @@ void takeOutExplained(std::vector<Mutant> &mutants, std::span<const Explained> k
 constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
 
 /// The producer of the backward pass has waited for the slot of Q, and all reads of dO come before its release. Where
-/// it copies K and V without TMA, what follows the copies of K and of the first block of Q comes before all reads. A
-/// block's lse_term is the last that it copies, and S waits for it: the lanes have then met, and what follows the copy
-/// of dO was a fence for Q, too.
+/// it copies K and V without TMA, what follows the copies of K and of the first block of Q (in operands.cpp) comes
+/// before all reads. A block's lse_term is the last that it copies, and S waits for it: the lanes have then met, and
+/// what follows the copy of dO was a fence for Q, too.
 constexpr Explained kOfBackward[] = {
     {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
     {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
-    {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
-    {"fence.proxy.async", "Value q = at.Q.load(", 1},
-    {"bar.warp.sync", "Value q = at.Q.load(", 1},
+    {"fence.proxy.async", "loaded.push_back(views[n].load(", 2},
+    {"bar.warp.sync", "loaded.push_back(views[n].load(", 1},
     {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
     {"bar.warp.sync", "Value dp_init = at.dp_init.load(", 1},
 };
