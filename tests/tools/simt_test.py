@@ -76,7 +76,7 @@ class Simt(CommandLineTest):
                     "--json").stdout)
                 schedule = report["forward"]["schedule"]
                 self.assertIn("roles=load", schedule)
-                held = lines_with("Value q = Q") if "lhs_in_registers=true" in schedule else set()
+                held = lines_with("loaded.push_back(", "operands.cpp") if "lhs_in_registers=true" in schedule else set()
                 dynamic = lines_with("dynamicRange(", "scores.cpp") if "tile_scheduler=dynamic_persistent" in schedule else set()
                 rows = report["simt"]["traffic"]
                 self.assertEqual({row["location"].split("/")[-1] for row in rows}, lines_with(".store(") | held | dynamic)
