@@ -5,6 +5,7 @@
   python3 examples/train_gpt/page.py --check   exits with 1 if the page would change
 """
 
+import io
 import json
 import pathlib
 import sys
@@ -61,7 +62,9 @@ def draw(longest):
         axes.plot(longest[name]["losses"], style, label=label, linewidth=1.2)
     axes.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(0, 8))
     axes.legend()
-    figure.savefig(DOCS / "training-losses.svg", metadata={"Date": None})
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    (DOCS / "training-losses.svg").write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
 
 
 def main():
