@@ -51,11 +51,11 @@ def reason_of(error):
 
 
 def is_refusal(error):
-    """Returns whether Tegula refused something while the error was made."""
+    """Returns whether the error is a refusal of Tegula, or was raised from one."""
     while error is not None:
         if isinstance(error, NotImplementedError) and str(error).startswith(("tegula.", "flash_attn")):
             return True
-        error = error.__cause__ or error.__context__
+        error = error.__cause__
     return False
 
 
