@@ -34,6 +34,11 @@ def load():
     return dict(sorted(runs.items()))
 
 
+def apart(one, other):
+    """Returns the largest difference of two runs' losses."""
+    return max(abs(x - y) for x, y in zip(one["losses"], other["losses"]))
+
+
 def page(runs):
     lines = [f"| GPU | model | context | {' | '.join(f'{name}, tokens/s' for name in NAMES.values())} | Tegula / cuDNN |",
              "|---|---|---|---|---|---|---|"]
@@ -43,13 +48,13 @@ def page(runs):
                      f"{speeds[0] / speeds[1]:.3f} |")
     longest = max(runs.values(), key=lambda by_name: len(by_name["tegula"]["losses"]))
     steps = len(longest["tegula"]["losses"])
-    apart = lambda one, other: max(abs(x - y) for x, y in zip(longest[one]["losses"], longest[other]["losses"]))
+    tegula, cudnn, flash = (longest[name] for name in NAMES)
     return HEAD + "\n".join(lines) + f"""
 
 ![Losses of three models](training-losses.svg)
 
 The curves are those of {steps} steps with a context of {longest["tegula"]["context"]}. Tegula's losses are up to
-{apart("tegula", "cudnn"):.3f} nats from cuDNN's, and FlashAttention-2's up to {apart("flash", "cudnn"):.3f}.
+{apart(tegula, cudnn):.3f} nats from cuDNN's, and FlashAttention-2's up to {apart(flash, cudnn):.3f}.
 """, longest
 
 

@@ -89,7 +89,6 @@ public:
     value_ = makeOrder(shape.value_dim, random);
     keys_ = makeOrder(shape.seqlen_k, random);
     origin_ = run ? float(fraction(random_)) : 0;
-    base_ = run % 2 ? 2 : float(std::numbers::e);
     if (run && dtype != f32) {
       valueUnit_ = 1 + fraction(random_);
       gradientUnit_ = 1 + fraction(random_);
@@ -157,9 +156,10 @@ private:
     return scores;
   }
 
-  /// Returns an exponent that belongs to `base_`.
-  float inBase(float x) const { return base_ == 2 ? x * std::numbers::log2e_v<float> : x; }
-  float power(float x) const { return base_ == 2 ? std::exp2(x) : std::exp(x); }
+  /// Returns whether the base of exponentials is 2, as in FlashAttention, and not e.
+  bool isBinary() const { return run_ % 2 != 0; }
+  float inBase(float x) const { return isBinary() ? x * std::numbers::log2e_v<float> : x; }
+  float power(float x) const { return isBinary() ? std::exp2(x) : std::exp(x); }
 
   Softmax softmax(const std::vector<float> &s, float sink) const {
     Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
@@ -174,7 +174,7 @@ private:
       l += out.p[j] = power(inBase(s[j]) - m);
     for (float &p : out.p)
       p = round(p / l);
-    out.lse = base_ == 2 ? (m + std::log2(l)) * std::numbers::ln2_v<float> : m + std::log(l);
+    out.lse = isBinary() ? (m + std::log2(l)) * std::numbers::ln2_v<float> : m + std::log(l);
     return out;
   }
 
@@ -234,7 +234,6 @@ private:
   Random random_;
   Order head_, value_, keys_;
   std::vector<Row> rows_;
-  float base_;                              // of exponentials: e, or 2 as in FlashAttention
   float origin_;                            // the row's maximum minus this is subtracted before exp
   double valueUnit_ = 1, gradientUnit_ = 1; // factors of v and d_o
   Inputs in_;
