@@ -74,6 +74,20 @@ TEST(Plain, OtherRunsErrAsMuchInOtherWays) {
   }
 }
 
+/// A row that sees one key has P = 1. S - LSE shows the error of S, if both passes do not make the same one.
+TEST(Plain, OtherRunsComputeScoresOfTheBackwardPassInAnotherOrder) {
+  Shape shape = kShape;
+  shape.seqlen_k = 1;
+  const Inputs inputs = makeInputs(shape, kScale, f32, Family::shifted_down, 7);
+  const std::vector<float> d_o = normalNumbers(shape.sizeO(), f32, 8);
+  const auto p = [&](int run) {
+    const PlainGradients plain = plainBackward(shape, {}, kScale, inputs, d_o, f32, run);
+    return std::pair(plain.dv, plain.dv_of_softmax);
+  };
+  EXPECT_EQ(p(0).first, p(0).second);
+  EXPECT_NE(p(1).first, p(1).second);
+}
+
 TEST(Plain, RunsDifferInUnitsThatStepsDoNotSee) {
   auto gradientIn = [](int run) {
     std::vector<double> gradient(kShape.sizeLse() * kShape.seqlen_k);

@@ -145,7 +145,8 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 // A sink t is one more score of each row, with P_t = exp(t - LSE), and dt = -colsum(P_t D).
 //
 // The formula does not define the order of its sums, and the error of one order may be close to 0 by luck: with few
-// rows it often is. So there are several runs. Run 0 adds in the order of memory. Other runs add in random orders. With
+// rows it often is. So there are several runs. Run 0 adds in the order of memory. Other runs add in random orders, and
+// their backward pass computes S in another order than their forward pass, so that S - LSE is not exact by luck. With
 // 16-bit types, they also multiply v and d_o by factors, so that other numbers are rounded.
 struct PlainGradients : Gradients {
   std::vector<double> dv_of_softmax; ///< P^T dO with P = softmax(S), which does not depend on the rounding of LSE.

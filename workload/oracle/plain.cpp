@@ -139,14 +139,15 @@ private:
   const float *k(const Row &row, int64_t key) const { return &in_.k[row.k + key * shape_.head_dim]; }
   const float *v(const Row &row, int64_t key) const { return &in_.v[row.v + key * shape_.value_dim]; }
 
-  RowScores scoresOf(const Row &row) const {
+  /// `sum` adds the products of q and k.
+  RowScores scoresOf(const Row &row, decltype(&product) sum = product) const {
     int64_t keys = shape_.seqlen_k;
     RowScores scores{{}, std::vector<float>(keys, -infinity)};
     scores.before.assign(rules_.steps.size(), std::vector<float>(keys));
     for (int64_t j = 0; j < keys; ++j) {
       if (!rules_.sees(row.at(j)))
         continue;
-      float s = round(scale_ * product(q(row), k(row, j), shape_.head_dim));
+      float s = round(scale_ * sum(q(row), k(row, j), shape_.head_dim));
       for (size_t t = 0; t < rules_.steps.size(); ++t) {
         scores.before[t][j] = s;
         s = round(rules_.steps[t].forward.plain(s, at(row, j)));
@@ -199,8 +200,8 @@ private:
   }
 
   void addGradients(const Row &row) {
-    RowScores scores = scoresOf(row);
-    Softmax soft = softmax(scores.last, sinkOf(row));
+    Softmax soft = softmax(scoresOf(row).last, sinkOf(row));
+    RowScores scores = scoresOf(row, run_ == 0 ? product : productBackwards);
     float delta = deltaOf(row, soft);
     if (const float sink = sinkOf(row); sink != -infinity)
       dSinks_[row.head] += round(round(power(inBase(sink) - inBase(soft.lse))) * -delta);
