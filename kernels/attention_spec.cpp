@@ -46,11 +46,12 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
                            workspace("counter", i32, {1})});
     return all;
   }
-  all.insert(all.end(), {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic),
-                         input("d_sinks", f32, {heads}), input("dq", dtype, rows(head_dim)),
-                         input("dk", dtype, keys(head_dim)), input("dv", dtype, keys(value_dim)),
-                         workspace("lse_term", f32, statistic), workspace("dp_init", f32, statistic),
-                         workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
+  all.insert(all.end(),
+             {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("d_sinks", f32, {heads}),
+              input("dq", dtype, rows(head_dim)), input("dk", dtype, keys(head_dim)),
+              input("dv", dtype, keys(value_dim)), workspace("lse_term", f32, statistic),
+              workspace("dp_init", f32, statistic), workspace("delta", f32, statistic),
+              workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       all.push_back(input("d" + tensor.name, f32, shapeOf(tensor)));

@@ -61,14 +61,10 @@ Value factorOfP(const AttentionConfig &c, Value scale) {
   return startsFromLse(c) ? select(abs(scale) < smallest, smallest, scale) : scale;
 }
 
-/// Returns -lse / factor if `startsFromLse`, else lse. The lse of a row without P counts as +inf: a row that sees no
-/// key, and in 16 bits a row whose lse is so far from 0 that its rounding error leaves P no digit.
+/// Returns -lse / factor if `startsFromLse`, else lse, as lseOfP() has it.
 Value lseTerm(const AttentionConfig &c, View L, Value i, Value factor) {
-  constexpr double largest = 65536;
-  Value lse = L.load(i, {c.block_m}, infinity);                                // [block_m]
-  Value hasNoP = sizeOf(c.dtype) == 2 ? abs(lse) > largest : lse == -infinity; // [block_m]
-  Value term = select(hasNoP, infinity, lse);                                  // [block_m]
-  return startsFromLse(c) ? -term / factor : term;
+  Value lse = lseOfP(c, L, i); // [block_m]
+  return startsFromLse(c) ? -lse / factor : lse;
 }
 
 /// The tensors of one query head.
@@ -162,14 +158,21 @@ bool wantsGradients(const Variant &variant) {
   return variant.score && std::ranges::any_of(variant.tensors, &VariantTensor::wants_gradient);
 }
 
+/// Returns true if the main program computes dP by itself, because the variant modifies probabilities. dP then has all
+/// factors of dropout.
+bool differentiatesP(const AttentionConfig &c) { return bool(c.variant.probability); }
+
 // Dropout computes O = (P M / k) V with M = 1 for kept elements, otherwise 0, and the probability k of keeping. Then
 // dV = (P M)^T dO / k, and dS = P (M dP / k - D) with the same D = rowsum(dO O). `initial` is -k D, so that
 // k dS = P M dP + P initial. 1 / k becomes a factor of the sums, except of gradients of tensors.
+// If the variant modifies P to g(P), then O = (g(P) M / k) V, dP = g'(P) M (dO V^T) / k, and D = rowsum(P dP).
 
 /// Returns the factor on the sum of P^T dO.
 double dvFactor(const AttentionConfig &c) { return c.keptFactor(); }
+/// Returns the factor that dS = ProbabilityGradient::times(P) lacks.
+double missingFactor(const AttentionConfig &c) { return differentiatesP(c) ? 1 : c.keptFactor(); }
 /// Returns the factor on sums of dS.
-double dsFactor(const AttentionConfig &c) { return wantsGradients(c.variant) ? 1 : c.keptFactor(); }
+double dsFactor(const AttentionConfig &c) { return wantsGradients(c.variant) ? 1 : missingFactor(c); }
 
 Value times(Value x, double factor) { return factor == 1 ? x : x * factor; }
 
@@ -190,8 +193,23 @@ Value scoreGradient(const AttentionConfig &c, const ProbabilityGradient &dp, Val
   if (!c.variant.score)
     return dp.times(p);
   if (wantsGradients(c.variant))
-    return differentiate(of.modified, of.s, select(seen, times(dp.times(p), c.keptFactor()), 0.0), gradients);
+    return differentiate(of.modified, of.s, select(seen, times(dp.times(p), missingFactor(c)), 0.0), gradients);
   return dp.times(select(seen, differentiate(of.modified, of.s, p, {}), 0.0));
+}
+
+/// P and the gradient of the loss with respect to it, for a variant that modifies P. All are [block_m, block_n].
+struct ModifiedP {
+  Value p; ///< After the modification; 0 where there is no score that dropout keeps.
+  ProbabilityGradient gradient;
+};
+
+/// `seen` is true where there is a score that dropout keeps. Adds to the gradients of tensors.
+ModifiedP modifiedP(const AttentionConfig &c, const ScoreStrip &strip, const Visit &tile, Value p, Value seen,
+                    Value product_dp, Value initial, std::span<const ViewGradient> gradients) {
+  Value modified = strip.modifyProbability(p, tile);
+  Value incoming = select(seen, times(product_dp, c.keptFactor()), 0.0);
+  Value dp = select(seen, differentiate(modified, p, incoming, gradients), 0.0);
+  return {select(seen, modified, 0.0), {dp + times(initial, c.keptFactor()), std::nullopt}};
 }
 
 /// Computes a tile of block_m queries. Adds to the gradients of tensors that score modifications gather.
@@ -205,9 +223,9 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   std::optional<Value> kept = strip.kept(tile);                         // [block_m, block_n]
   // If NaN is contained, a score modification gets and returns only numbers. Hidden scores, the results of the
   // modification for them, and their derivatives must not leave it.
-  const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
-  Value product_dp = kept ? dot(do_i, transpose(keys.v)) : dot(do_i, transpose(keys.v), initial);
-  ProbabilityGradient dp = {kept && contains ? select(*kept, product_dp, 0.0) : product_dp, kept, initial};
+  const bool contains = c.contain_nonfinite, modifies = (contains || differentiatesP(c)) && c.variant.score;
+  Value product_dp = kept || differentiatesP(c) ? dot(do_i, transpose(keys.v)) : dot(do_i, transpose(keys.v), initial);
+  const ProbabilityGradient dp = {kept && contains ? select(*kept, product_dp, 0.0) : product_dp, kept, initial};
   // Where there is no row, q, do and dp_init are 0, so any finite P does; a score modification may not be finite.
   Value lse_term = at.lse_term.load(i, {c.block_m}, startsFromLse(c) ? 0.0 : infinity); // [block_m]
   Value allowed = strip.allowed(tile);                                                  // [block_m, block_n]
@@ -217,12 +235,18 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   Value modified = strip.modify(s, tile);                                               // [block_m, block_n]
   Value seen = modifies ? exists & (modified != -infinity) : exists;                    // [block_m, block_n]
   Value p = probabilities(c, seen, modified, lse_term);                                 // [block_m, block_n]
-  Value ds = scoreGradient(c, dp, p, seen, {modified, s}, gradients);                   // [block_m, block_n]
+  const auto p_seen = [&] { return kept ? seen & *kept : seen; };
+  std::optional<ModifiedP> modified_p;
+  if (differentiatesP(c))
+    modified_p.emplace(modifiedP(c, strip, tile, p, p_seen(), product_dp, initial, gradients));
+  const ProbabilityGradient &gradient = modified_p ? modified_p->gradient : dp;
+  Value ds = scoreGradient(c, gradient, p, seen, {modified, s}, gradients); // [block_m, block_n]
+  const auto kept_p = [&] { return kept ? select(*kept, p, 0.0) : p; };
   return {.q = q,
           .do_i = do_i,
           .seen = seen,
-          .p_seen = kept ? seen & *kept : seen,
-          .p = cast(c.dtype, kept ? select(*kept, p, 0.0) : p),
+          .p_seen = p_seen(),
+          .p = cast(c.dtype, modified_p ? modified_p->p : kept_p()),
           .ds = cast(c.dtype, contains ? select(seen, ds, 0.0) : ds)};
 }
 
@@ -338,6 +362,15 @@ void storeSinkPart(Value sink, View L, View part, Value delta, Value i, int bloc
   part.store(programId(0), reduceSum(-p * delta, /*axis=*/0));
 }
 
+/// Returns D of a block of queries without dLSE: rowsum(dO O), or what flash2_backward_delta has written.
+Value deltaOf(const AttentionConfig &c, View O, View dO, Value i, const std::optional<View> &delta) {
+  if (delta)
+    return delta->load(i, {c.block_m});
+  Value o = O.load(i, {c.block_m, c.value_dim});     // [block_m, value_dim]
+  Value do_i = dO.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+  return rowSum(do_i * o);
+}
+
 /// Computes the row statistics of the main program, and clears dQ and the turns. `views` are preprocessTensors().
 void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term, View dp_init, View dQ, Value scale,
                 VariantViews views) {
@@ -345,10 +378,11 @@ void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term
   Value head = programId(1);
   Value batch = programId(2);
   auto view = views.begin();
-  Value o = O.at(batch, head).load(i, {c.block_m, c.value_dim});     // [block_m, value_dim]
-  Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-  Value sum = rowSum(do_i * o);                                      // [block_m]
-  Value delta =                                                      // [block_m]
+  std::optional<View> modified;
+  if (differentiatesP(c))
+    modified.emplace(view++->at(batch, head));
+  Value sum = deltaOf(c, O.at(batch, head), dO.at(batch, head), i, modified); // [block_m]
+  Value delta =                                                               // [block_m]
       c.lse_gradient ? sum - lseGradient(L.at(batch, head), view++->at(batch, head), i, c.block_m) : sum;
   dp_init.at(batch, head).store(i, times(-delta, 1 / c.keptFactor()));                      // [block_m]
   lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, factorOfP(c, scale))); // [block_m]
@@ -431,6 +465,8 @@ static TensorArg turns() { return {"turns", i32, 3}; }
 /// Returns the tensors of flash2_backward_preprocess that only some problems have.
 static std::vector<TensorArg> preprocessTensors(const AttentionConfig &config) {
   std::vector<TensorArg> list;
+  if (differentiatesP(config))
+    list.push_back(statistic("delta"));
   if (config.lse_gradient)
     list.push_back(statistic("d_lse"));
   if (config.sinks)

@@ -7,8 +7,7 @@
 namespace tegula {
 
 /// Returns softmax(S) V, [block_m, value_dim].
-static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip,
-                             Value scale) {
+static Value outputWhereSeen(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale) {
   OnlineSoftmax softmax = startSoftmax(c, block.sink);
   strip.visits().forEach([&](const Visit &tile) {
     Value j = tile.position;
@@ -20,7 +19,7 @@ static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &blo
   return outputOf(c, softmax);
 }
 
-void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale) {
+void storeWhereSeen(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale) {
   block.O.store(block.i, outputWhereSeen(c, block, strip, scale));
 }
 
@@ -33,12 +32,12 @@ static void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View 
   View O_h = O.at(batch, head);
   Value o = O_h.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   when(!allFinite(o), [&] {
-    const ContainedBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
-                                  .K = keysOf(c, K, views.tensors, batch, kv_head),
-                                  .V = V.at(batch, kv_head),
-                                  .O = O_h,
-                                  .i = i,
-                                  .sink = sinkOf(views.sinks, head)};
+    const RowBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
+                            .K = keysOf(c, K, views.tensors, batch, kv_head),
+                            .V = V.at(batch, kv_head),
+                            .O = O_h,
+                            .i = i,
+                            .sink = sinkOf(views.sinks, head)};
     Value again = outputWhereSeen(c, block, scores.ofQueries(i), scale); // [block_m, value_dim]
     O_h.store(i, select(isFinite(o), cast(f32, o), again));
   });

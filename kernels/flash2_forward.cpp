@@ -22,6 +22,8 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
 
   const Operands q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   const std::optional<Value> sink = sinkOf(views.sinks, head);
+  if (c.variant.probability)
+    return storeModified(c, {q, K_h, V_h, O.at(batch, head), i, sink}, L.at(batch, head), scores.ofQueries(i), scale);
   OnlineSoftmax softmax = startSoftmax(c, sink);
   ScoreStrip strip = scores.ofQueries(i);
   strip.visits().forEach([&](const Visit &tile) {

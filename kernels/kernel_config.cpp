@@ -27,11 +27,11 @@ std::string describe(const AttentionProblem &problem) {
 }
 
 /// Returns true if a program itself contains NaN and infinities. On a GPU this would take registers and shared memory
-/// from the forward pass. Another program therefore repairs its results. The programs of the backward pass agree,
-/// because the first one computes from lse what the second one reads.
+/// from the forward pass. Another program therefore repairs its results, unless the variant modifies probabilities. The
+/// programs of the backward pass agree, because the first one computes from lse what the second one reads.
 bool contains(const AttentionProblem &problem, std::string_view program, const Target &target) {
-  const bool isBackward = program.starts_with("flash2_backward");
-  return target.name == "cpu" || (problem.contain_nonfinite && isBackward);
+  const bool isContained = program.starts_with("flash2_backward") || problem.variant.probability;
+  return target.name == "cpu" || (problem.contain_nonfinite && isContained);
 }
 
 /// Returns the program whose tiles a program's are, if they are not its own.
@@ -58,14 +58,16 @@ std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
     return {"standard_scores", "standard_softmax", "standard_output"};
   if (problem.algorithm == Algorithm::flash1)
     return {"flash1_forward"};
-  if (problem.contain_nonfinite)
+  if (problem.contain_nonfinite && !problem.variant.probability)
     return {"flash2_forward", "flash2_forward_contain"};
   return {"flash2_forward"};
 }
 
 std::vector<std::string_view> backwardKernels(const AttentionProblem &problem) {
-  std::vector<std::string_view> kernels = {"flash2_backward_preprocess", "flash2_backward",
-                                           "flash2_backward_postprocess"};
+  std::vector<std::string_view> kernels;
+  if (problem.variant.probability)
+    kernels.push_back("flash2_backward_delta");
+  kernels.insert(kernels.end(), {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"});
   if (problem.sinks)
     kernels.push_back("flash2_backward_sink");
   return kernels;

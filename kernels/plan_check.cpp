@@ -76,6 +76,7 @@ Status checkNames(const Variant &variant) {
                                  "p",
                                  "lse_term",
                                  "dp_init",
+                                 "delta",
                                  "dq_acc",
                                  "scale",
                                  "counter",
@@ -212,6 +213,10 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkBlockSize("block_mask.block_k", problem.block_mask.block_k));
   TEGULA_RETURN_IF_ERROR(checkGradients(problem));
   TEGULA_RETURN_IF_ERROR(checkDropout(problem));
+  if (problem.variant.probability && problem.algorithm != Algorithm::flash2)
+    return {ErrorCode::unsupported, "variant '" + problem.variant.name +
+                                        "' has a function 'probability', which this algorithm does not call; flash2 "
+                                        "calls it"};
   if (problem.sinks && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "sinks is true, but this algorithm has no sinks; flash2 has them"};
   if (problem.lse_gradient && !problem.backward)

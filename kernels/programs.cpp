@@ -11,6 +11,7 @@ constexpr AttentionProgram kPrograms[] = {
     {"flash1_forward", GridRows::none, recordFlash1Forward},
     {"flash2_forward", GridRows::scheduled, recordFlash2Forward},
     {"flash2_forward_contain", GridRows::queries, recordFlash2ForwardContain},
+    {"flash2_backward_delta", GridRows::queries, recordFlash2BackwardDelta},
     {"flash2_backward_preprocess", GridRows::queries, recordFlash2BackwardPreprocess},
     {"flash2_backward", GridRows::keys, recordFlash2Backward},
     {"flash2_backward_postprocess", GridRows::queries, recordFlash2BackwardPostprocess},

@@ -27,7 +27,8 @@ struct Problems {
   int64_t max_keys = 0; ///< Expected keys (AttentionProblem::expected).
   std::optional<DType> dtype = {};
   bool causal = false; ///< There is a causal mask.
-  /// The variant has no functions `score` and `mask`, and there is no dropout. All of these need registers.
+  /// The variant has no functions `score`, `mask` and `probability`, and there is no dropout. All of these need
+  /// registers.
   bool no_score_or_mask = false;
   bool no_variant = false;        ///< The variant has no bands, ranges and unions either.
   bool ranges = false;            ///< The variant has ranges or a union, whose edges need registers.
@@ -35,21 +36,23 @@ struct Problems {
   bool window = false;            ///< A query sees no keys far to its left, so that small tiles visit fewer.
   bool peak = false;              ///< The variant says at which diagonal its scores are largest.
   bool contain_nonfinite = false; ///< NaN and infinities are contained, which needs registers and shared memory.
-  bool dropout = false;           ///< There is dropout, and the variant has no functions `score` and `mask`.
+  bool dropout = false;           ///< There is dropout, and the variant has no functions.
+  bool probability = false;       ///< The variant modifies probabilities.
   bool block_mask = false;        ///< Tiles are listed. Those of a given block are its divisors if they can be.
 
   bool include(const AttentionProblem &problem) const {
     const Variant &variant = problem.variant;
+    const bool hasFunctions = variant.score || variant.mask || variant.probability;
     return std::max(problem.head_dim + variant.productDims(), problem.value_dim) <= max_head_dim &&
            (element_bytes == 0 || element_bytes == sizeOf(problem.dtype)) &&
            (max_keys == 0 || problem.expected.seqlen_k <= max_keys) && (!dtype || problem.dtype == *dtype) &&
            (!causal || problem.causal != Causal::none) &&
-           (!(no_score_or_mask || no_variant) || (!variant.score && !variant.mask && problem.dropout_p == 0)) &&
+           (!(no_score_or_mask || no_variant) || (!hasFunctions && problem.dropout_p == 0)) &&
            (!no_variant || (variant.bands.empty() && variant.ranges.empty() && variant.any_of.empty())) &&
            (!ranges || !variant.ranges.empty() || !variant.any_of.empty()) &&
            (!tiles_of_scores || hasTilesOfScores(variant)) && (!window || hasWindow(variant)) &&
            (!peak || variant.peak) && (!contain_nonfinite || problem.contain_nonfinite) &&
-           (!dropout || (problem.dropout_p != 0 && !variant.score && !variant.mask)) &&
+           (!dropout || (problem.dropout_p != 0 && !hasFunctions)) && (!probability || variant.probability) &&
            (!block_mask || blockMaskOf(problem).exists());
   }
 };

@@ -159,6 +159,13 @@ OnlineSoftmax startSoftmax(const AttentionConfig &config, const std::optional<Va
               : OnlineSoftmax(config.block_m, config.value_dim);
 }
 
+Value lseOfP(const AttentionConfig &c, View L, Value i) {
+  constexpr double largest = 65536;
+  Value lse = L.load(i, {c.block_m}, infinity);                                // [block_m]
+  Value hasNoP = sizeOf(c.dtype) == 2 ? abs(lse) > largest : lse == -infinity; // [block_m]
+  return select(hasNoP, infinity, lse);
+}
+
 //===-- Scores ---------------------------------------------------------------------------------------------------===//
 
 /// Returns `head` with the offset of its diagonal. `tensors` begin with conditionTensors().
@@ -182,6 +189,13 @@ Scores::Scores(const AttentionConfig &config, HeadIndex head, VariantViews tenso
                std::span<const View> lists)
     : config_(config), common_(commonKeys(config.causal, config.variant)), head_(withOffset(config, head, tensors)),
       tensors_(tensors.first(config.variant.tensors.size())), lists_(lists), blocks_(blocks) {}
+
+Scores Scores::withoutLists(const AttentionConfig &config, View q, View k, Value batch, Value head,
+                            VariantViews tensors, std::span<const View> blocks) {
+  Scores scores(config, q, k, batch, head, tensors);
+  scores.blocks_ = blocks;
+  return scores;
+}
 
 Value Scores::firstQuery(Value block) const {
   if (!laterQueriesSeeMore(config_.causal, config_.variant) || !lists_.empty())
@@ -343,6 +357,10 @@ ScoreIndex ScoreStrip::at(Value position) const {
 Value ScoreStrip::modify(Value s, const Visit &tile) const {
   const Variant &variant = scores_.config_.variant;
   return variant.score ? variant.scoreAt(s, at(tile.position), scores_.tensors_) : s;
+}
+
+Value ScoreStrip::modifyProbability(Value p, const Visit &tile) const {
+  return scores_.config_.variant.probabilityAt(p, at(tile.position), scores_.tensors_);
 }
 
 /// Returns true if a tile lies in an interval (i1).

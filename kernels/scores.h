@@ -24,6 +24,11 @@ public:
   Scores(const AttentionConfig &config, HeadIndex head, VariantViews tensors, std::span<const View> blocks,
          std::span<const View> lists = {});
 
+  /// Returns scores of a program that visits tiles of its own, not listed ones. `tensors` are scoreTensors(). `blocks`
+  /// is block_states, if the block mask is given.
+  static Scores withoutLists(const AttentionConfig &config, View q, View k, Value batch, Value head,
+                             VariantViews tensors, std::span<const View> blocks);
+
   /// Returns the first row of a block of queries. Block 0 starts first. If later queries see more keys, block 0 has the
   /// last queries, so that no long block is left for the end.
   /// If blocks of queries are larger than blocks of keys, they end with the last query. The incomplete block, whose
@@ -76,6 +81,8 @@ public:
 
   /// Returns `s` after the variant's score modification.
   Value modify(Value s, const Visit &tile) const; // f32 [block_m, block_n]
+  /// Returns `p` after the variant's modification of probabilities.
+  Value modifyProbability(Value p, const Visit &tile) const; // f32 [block_m, block_n]
   /// Returns true where there are scores.
   Value allowed(const Visit &tile) const; // i1, broadcasts to [block_m, block_n]
   /// Returns the entry of block_states for each score: a scalar if the tile lies in one block. Only if blocks are
@@ -145,7 +152,7 @@ std::optional<Value> sinkOf(std::span<const View> sinks, Value head);
 OnlineSoftmax startSoftmax(const AttentionConfig &config, const std::optional<Value> &sink);
 
 /// A block of queries with the keys and values of its head.
-struct ContainedBlock {
+struct RowBlock {
   Operands q;                ///< [block_m, head_dim]
   OperandViews K;            ///< Views of one head.
   View V, O;                 ///< Views of the same head.
@@ -155,6 +162,13 @@ struct ContainedBlock {
 
 /// Stores o of a block so that a NaN or an infinity in a value reaches only rows that see the value
 /// (flash2_contain.cpp).
-void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale);
+void storeWhereSeen(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale);
+
+/// Stores o and lse of a block if the variant modifies probabilities (flash2_modified.cpp).
+void storeModified(const AttentionConfig &c, const RowBlock &block, View L, const ScoreStrip &strip, Value scale);
+
+/// Returns lse of block_m rows for P = exp(S - lse) in the backward pass. It is +inf in rows that have no P: those that
+/// see no key, and in 16 bits those whose lse is so far from 0 that its rounding error leaves P no digit.
+Value lseOfP(const AttentionConfig &c, View L, Value i); // f32 [block_m]
 
 } // namespace tegula

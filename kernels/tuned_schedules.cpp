@@ -54,6 +54,8 @@ std::string classOf(const Variant &variant) {
     text += " score";
   if (variant.mask)
     text += " mask";
+  if (variant.probability)
+    text += " probability";
   if (variant.peak)
     text += " peak";
   if (!variant.ranges.empty())

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,10 +70,13 @@ std::string_view legalOperands(Rule rule);
 
 /// The values from which an expression is computed.
 struct Inputs {
-  std::optional<Value> score;
+  std::optional<Value> element; ///< The score or the probability that the expression modifies; none for a mask.
   const ScoreIndex &at;
   VariantViews tensors;
 };
+
+/// What an expression may modify.
+enum class Element { score, probability };
 
 /// A part of an expression. Its operands are earlier nodes.
 struct Node {
@@ -80,7 +84,7 @@ struct Node {
   std::vector<size_t> operands;
   std::function<Result(const Inputs &, std::span<const Result>)> make;
   std::optional<Result> literal = {};
-  bool usesScore = false;
+  std::set<Element> uses = {}; ///< The elements on which it depends.
 };
 
 using Nodes = std::vector<Node>;

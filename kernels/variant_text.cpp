@@ -39,7 +39,10 @@ Value gathered(const View &view, std::span<const Result> indices) {
 bool isNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool isNamePart(char c) { return isNameStart(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-constexpr std::string_view kScore = "score", kMask = "mask", kTensor = "tensor", kSize = "size";
+constexpr std::string_view kTensor = "tensor", kSize = "size";
+constexpr std::string_view kElements[] = {"score", "probability"}; ///< In the order of Element.
+
+std::string_view wordOf(Element element) { return kElements[static_cast<size_t>(element)]; }
 
 struct Input {
   std::string_view word;
@@ -59,10 +62,11 @@ class Parser {
 public:
   explicit Parser(std::string_view text) : text_(text) {
     nodes_.push_back({.kind = Kind::integer, .operands = {}, .make = {}, .literal = int64_t(0)}); // After an error.
-    names_.emplace(kScore, add({.kind = Kind::number,
-                                .operands = {},
-                                .make = [](const Inputs &inputs, auto) { return *inputs.score; },
-                                .usesScore = true}));
+    for (Element element : {Element::score, Element::probability})
+      names_.emplace(wordOf(element), add({.kind = Kind::number,
+                                           .operands = {},
+                                           .make = [](const Inputs &inputs, auto) { return *inputs.element; },
+                                           .uses = {element}}));
     for (const Input &input : kPositions)
       names_.emplace(input.word,
                      add({.kind = Kind::integer, .operands = {}, .make = [&input](const Inputs &inputs, auto) {
@@ -85,18 +89,31 @@ public:
     }
     variant.tensors = tensors_;
     const auto nodes = std::make_shared<const Nodes>(std::move(nodes_));
-    if (mask_)
-      variant.mask = [nodes, root = *mask_](const ScoreIndex &at, VariantViews tensors) -> Value {
-        return evaluate(*nodes, root, {.score = std::nullopt, .at = at, .tensors = tensors});
+    const auto modification = [&nodes](size_t root) {
+      return [nodes, root](Value element, const ScoreIndex &at, VariantViews tensors) -> Value {
+        return evaluate(*nodes, root, {.element = element, .at = at, .tensors = tensors});
       };
-    if (score_)
-      variant.score = [nodes, root = *score_](Value score, const ScoreIndex &at, VariantViews tensors) -> Value {
-        return evaluate(*nodes, root, {.score = score, .at = at, .tensors = tensors});
+    };
+    if (const std::optional<size_t> &root = outputs_[0].root)
+      variant.mask = [nodes, root = *root](const ScoreIndex &at, VariantViews tensors) -> Value {
+        return evaluate(*nodes, root, {.element = std::nullopt, .at = at, .tensors = tensors});
       };
+    if (const std::optional<size_t> &root = outputs_[1].root)
+      variant.score = modification(*root);
+    if (const std::optional<size_t> &root = outputs_[2].root)
+      variant.probability = modification(*root);
     return variant;
   }
 
 private:
+  /// A name that the text may define, and on which element its expression may depend.
+  struct Output {
+    std::string_view name;
+    Kind kind;
+    std::optional<Element> element;
+    std::optional<size_t> root = {}; ///< Its node, if the text defines it.
+  };
+
   size_t fail(size_t at, const std::string &problem) {
     if (error_.empty()) {
       const std::string_view before = text_.substr(0, at);
@@ -110,7 +127,7 @@ private:
 
   size_t add(Node node) {
     for (size_t operand : node.operands)
-      node.usesScore |= nodes_[operand].usesScore;
+      node.uses.insert(nodes_[operand].uses.begin(), nodes_[operand].uses.end());
     nodes_.push_back(std::move(node));
     return nodes_.size() - 1;
   }
@@ -198,21 +215,28 @@ private:
     const Kind kind = nodes_[node].kind;
     if (!error_.empty())
       return;
-    std::optional<size_t> *output = name == kScore ? &score_ : name == kMask ? &mask_ : nullptr;
-    if (output == nullptr) {
+    Output *output = std::ranges::find(outputs_, name, &Output::name);
+    if (output == std::end(outputs_)) {
       checkNew(begin, name);
       names_.emplace(name, node);
-    } else if (output->has_value()) {
+    } else if (output->root) {
       fail(begin, "'" + name + "' is defined already");
-    } else if (kind != (name == kScore ? Kind::number : Kind::condition)) {
-      fail(at,
-           "'" + name + "' is " + std::string(nameOf(kind)) +
-               (name == kScore ? "; it must be a number, such as f32(x)" : "; it must be a condition, such as x != 0"));
-    } else if (name == kMask && nodes_[node].usesScore) {
-      fail(at, "'mask' depends on 'score'; it may depend on positions and tensors only");
+    } else if (kind != output->kind) {
+      fail(at, "'" + name + "' is " + std::string(nameOf(kind)) +
+                   (output->kind == Kind::number ? "; it must be a number, such as f32(x)"
+                                                 : "; it must be a condition, such as x != 0"));
     } else {
-      *output = node;
+      checkUses(at, *output, nodes_[node]);
+      output->root = node;
     }
+  }
+
+  void checkUses(size_t at, const Output &output, const Node &node) {
+    for (Element element : node.uses)
+      if (element != output.element)
+        fail(at, "'" + std::string(output.name) + "' depends on '" + std::string(wordOf(element)) +
+                     "'; it may depend on " + (output.element ? std::string(wordOf(*output.element)) + ", " : "") +
+                     "positions and tensors only");
   }
 
   void tensor() {
@@ -336,9 +360,10 @@ private:
       return found->second;
     if (tensorOf_.contains(word))
       return fail(begin, "'" + word + "' is a tensor; read an element, as " + word + "[head]");
-    return fail(begin, "'" + word +
-                           "' is not defined; there are score, batch, head, query, key, seqlen_q, seqlen_k, "
-                           "true, false, inf, nan, and the names of earlier lines");
+    return fail(begin,
+                "'" + word +
+                    "' is not defined; there are score, probability, batch, head, query, key, seqlen_q, seqlen_k, "
+                    "true, false, inf, nan, and the names of earlier lines");
   }
 
   size_t number() {
@@ -474,7 +499,9 @@ private:
   std::map<std::string, size_t, std::less<>> names_;    ///< Nodes of the names of lines, and of inputs.
   std::map<std::string, size_t, std::less<>> tensorOf_; ///< Indices of `tensors_`.
   std::vector<VariantTensor> tensors_;
-  std::optional<size_t> score_, mask_;
+  Output outputs_[3] = {{"mask", Kind::condition, std::nullopt},
+                        {"score", Kind::number, Element::score},
+                        {"probability", Kind::number, Element::probability}};
 };
 
 } // namespace

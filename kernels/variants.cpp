@@ -31,6 +31,7 @@ std::optional<int64_t> boundOf(int64_t size) { return size == kNoBound ? std::nu
 
 using Mask = decltype(Variant::mask);
 using Score = decltype(Variant::score);
+using Probability = decltype(Variant::probability);
 using Bounds = VisibleRange::Bounds;
 
 std::string nameOfBoth(const Variant &first, const Variant &second, const char *between) {
@@ -64,6 +65,15 @@ Score chain(const Variant &first, const Variant &second, size_t split) {
   return [=](Value score, const ScoreIndex &index, VariantViews tensors) -> Value {
     Value inner = first.score ? first.scoreAt(score, index, tensors.first(split)) : score;
     return second.score ? second.scoreAt(inner, index, tensors.subspan(split)) : inner;
+  };
+}
+
+Probability chainProbabilities(const Variant &first, const Variant &second, size_t split) {
+  if (!first.probability && !second.probability)
+    return {};
+  return [=](Value p, const ScoreIndex &index, VariantViews tensors) -> Value {
+    Value inner = first.probability ? first.probabilityAt(p, index, tensors.first(split)) : p;
+    return second.probability ? second.probabilityAt(inner, index, tensors.subspan(split)) : inner;
   };
 }
 
@@ -135,10 +145,10 @@ Status eitherError(const std::string &problem) { return {ErrorCode::invalid_argu
 /// Returns invalid_argument if a part of either() is not only a set of keys.
 Status checkPartOfUnion(const Variant &part) {
   const std::string name = "'" + part.name + "'";
-  if (part.mask || part.score || part.peak || !part.products.empty())
+  if (part.mask || part.score || part.probability || part.peak || !part.products.empty())
     return eitherError(name +
-                       " has a mask, a score, a product or a peak, which are no bands and ranges of keys; combine the "
-                       "union with a variant that has them");
+                       " has a mask, a score, a probability, a product or a peak, which are no bands and ranges of "
+                       "keys; combine the union with a variant that has them");
   if (part.bands.empty() && part.ranges.empty() && part.any_of.empty())
     return eitherError(name + " has no band and no range, so that it has all keys, and the union too");
   return {};
@@ -203,6 +213,15 @@ Value Variant::scoreAt(Value input, const ScoreIndex &at, VariantViews tensors) 
                            .dtypes = {f32, bf16, f16},
                            .shape = input.shape(),
                            .given = score.where()});
+}
+
+Value Variant::probabilityAt(Value p, const ScoreIndex &at, VariantViews tensors) const {
+  return checkElementwise(probability(p, at, tensors), p,
+                          {.function = functionOf(*this, "probability"),
+                           .rule = "a floating-point probability",
+                           .dtypes = {f32, bf16, f16},
+                           .shape = p.shape(),
+                           .given = probability.where()});
 }
 
 Interval Variant::keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const {
@@ -383,6 +402,7 @@ Variant combine(Variant first, Variant second) {
                   .any_of = intersection(first, second, split)};
   variant.mask = both(first, second, split);
   variant.score = chain(first, second, split);
+  variant.probability = chainProbabilities(first, second, split);
   variant.peak = first.peak ? first.peak : second.peak;
   variant.status = first.status.ok() ? second.status : first.status;
   if (variant.status.ok())

@@ -87,6 +87,8 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
     attention.variant->checked(attention.problem)
         .add_rules(fullBlocksSkipMask ? masked : rules, {shape, variant, gradients, attention.scale});
   rules.steps.insert(rules.steps.end(), masked.steps.begin(), masked.steps.end());
+  rules.probability_steps.insert(rules.probability_steps.end(), masked.probability_steps.begin(),
+                                 masked.probability_steps.end());
   if (attention.own_rules)
     attention.own_rules(rules, {shape, variant, gradients, attention.scale});
   else if (attention.blocks)

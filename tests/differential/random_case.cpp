@@ -127,6 +127,8 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.algorithm = chance(random, 70) ? Algorithm::flash2 : chance(random, 50) ? Algorithm::flash1 : Algorithm::standard;
   c.causal = Causal(below(random, 3));
   c.variant = randomVariant(random, c.causal);
+  if (makeVariant(c.variant, c.dtype).probability)
+    c.algorithm = Algorithm::flash2;
   c.backward = c.algorithm == Algorithm::flash2 && !hasExtremeScores(c.variant);
   c.lse_gradient = c.backward && chance(random, 30);
   if (c.algorithm == Algorithm::flash2 && chance(random, 35))

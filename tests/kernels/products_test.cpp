@@ -117,9 +117,9 @@ TEST(Products, AreRefused) {
   EXPECT_EQ(refusal(good, f32, 16, /*deterministic=*/true).substr(0, 86),
             "deterministic is true, but variant 'added_product' wants the gradient of 'q_added', of");
   EXPECT_EQ(refusal(addedProduct(f32, 8, /*wants_gradient=*/false), f32, 16, /*deterministic=*/true), "");
-  EXPECT_EQ(either(good, documents()).status.message(),
-            "either: 'added_product' has a mask, a score, a product or a peak, which are no bands and ranges of keys; "
-            "combine the union with a variant that has them");
+  EXPECT_EQ(either(good, documents()).status.message(), "either: 'added_product' has a mask, a score, a probability, a "
+                                                        "product or a peak, which are no bands and ranges of keys; "
+                                                        "combine the union with a variant that has them");
 }
 
 TEST(Products, SizesOfACallAreChecked) {

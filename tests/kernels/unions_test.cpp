@@ -207,7 +207,8 @@ TEST(Unions, OfTwoVariantsHaveOnlySetsOfKeys) {
   EXPECT_EQ(either(windowsOf(2), prefixLm(Alignment::top_left)).any_of.size(), 3u);
   EXPECT_EQ(either(windowsOf(2), prefixLm(Alignment::top_left)).name, "windows|prefix_lm");
   EXPECT_EQ(refusalOf(either(softcap(30), windowsOf(2))),
-            "either: 'softcap' has a mask, a score, a product or a peak, which are no bands and ranges of keys; combine "
+            "either: 'softcap' has a mask, a score, a probability, a product or a peak, which are no bands and ranges "
+            "of keys; combine "
             "the union with a variant that has them");
   EXPECT_EQ(refusalOf(either(windowsOf(2), {.name = "plain"})),
             "either: 'plain' has no band and no range, so that it has all keys, and the union too");

@@ -72,6 +72,19 @@ TEST(VariantText, HasOneProgramWithTheSameLambdas) {
               variant);
 }
 
+TEST(VariantText, ModifiesScoresAndProbabilities) {
+  Variant variant{.name = "own", .tensors = {{.name = "gate", .axes = {Axis::heads}, .wants_gradient = true}}};
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) -> Value { return 2.0 * score; };
+  variant.probability = [](Value p, const ScoreIndex &at, VariantViews tensors) -> Value {
+    return p * p * tensors[0].gather(at.head);
+  };
+  expectEqual("variant 1\n"
+              "tensor gate f32[heads] gradient\n"
+              "score = 2.0 * score\n"
+              "probability = probability * probability * gate[head]\n",
+              variant);
+}
+
 TEST(VariantText, LiteralsHaveTheirTypes) {
   Variant variant;
   variant.mask = [](const ScoreIndex &at, VariantViews) -> Value { return (at.query * 2.5 < 1e3) & true; };
@@ -120,7 +133,7 @@ TEST(VariantText, IsRightWithTensorsAndGradients) {
 
 TEST(VariantText, ErrorsHaveTheirLineAndColumn) {
   const char *const legal =
-      "; there are score, batch, head, query, key, seqlen_q, seqlen_k, true, false, inf, nan, and "
+      "; there are score, probability, batch, head, query, key, seqlen_q, seqlen_k, true, false, inf, nan, and "
       "the names of earlier lines";
   const std::string tooDeep = "x = " + std::string(61, '(') + "1" + std::string(61, ')');
   const std::pair<std::string, std::string> cases[] = {
@@ -132,6 +145,12 @@ TEST(VariantText, ErrorsHaveTheirLineAndColumn) {
       {"mask = score > 0", "line 2, column 8: 'mask' depends on 'score'; it may depend on positions and tensors only"},
       {"mask = key < query < 3", "line 2, column 20: '<' is given a condition and an integer; it takes numbers and "
                                  "integers; select(c, 1, 0) makes an integer of a condition"},
+      {"probability = 2.0 * probability + score",
+       "line 2, column 15: 'probability' depends on 'score'; it may depend on probability, positions and tensors only"},
+      {"score = score * probability",
+       "line 2, column 9: 'score' depends on 'probability'; it may depend on score, positions and tensors only"},
+      {"x = probability\nmask = x > 0.5",
+       "line 3, column 8: 'mask' depends on 'probability'; it may depend on positions and tensors only"},
       {"x = score % 2", "line 2, column 11: '%' is given a number and an integer; it takes integers"},
       {"x = key == true", "line 2, column 9: '==' is given an integer and a condition; it takes numbers and integers, "
                           "or conditions"},

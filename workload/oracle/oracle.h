@@ -58,10 +58,12 @@ struct ScoreStep {
   ScoreFunction<double> backward;
 };
 
-/// The keys that a query sees, and the steps that modify scores, in order.
+/// The keys that a query sees, and the steps that modify scores and probabilities, in order.
 struct Rules {
   std::vector<std::function<bool(const Position &)>> visible; ///< A key is visible if all functions return true.
   std::vector<ScoreStep> steps;
+  /// Steps from P = exp(S - LSE) to what is multiplied by V, in order. Dropout comes after them.
+  std::vector<ScoreStep> probability_steps;
   /// Returns the factor of dropout on P: 0, or 1 / the probability of keeping. Without dropout the function is empty.
   std::function<double(const Position &)> dropout;
   /// [heads], or nothing without sinks: the logit of a key with the value 0 that each row sees.
@@ -142,6 +144,7 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 // With dropout, P is multiplied by its factor and rounded again where it is multiplied by V or dO, and so is dP.
 //   P = exp(S - LSE)    D = rowsum(dO O) - dLSE    dS = P (dO V^T - D)
 //   dQ = scale dS K     dK = scale dS^T Q          dV = P^T dO
+// Each modification of P, g(P), is rounded, too. Then O = g(P) V, dP = g'(P) (dO V^T), and D = rowsum(P dP) - dLSE.
 // A sink t is one more score of each row, with P_t = exp(t - LSE), and dt = -colsum(P_t D).
 //
 // The formula does not define the order of its sums, and the error of one order may be close to 0 by luck: with few

@@ -75,6 +75,7 @@ struct RowScores {
 };
 
 struct Softmax {
+  std::vector<float> s; // the scores
   std::vector<float> p; // rounded
   float lse;
 };
@@ -163,7 +164,7 @@ private:
   float power(float x) const { return isBinary() ? std::exp2(x) : std::exp(x); }
 
   Softmax softmax(const std::vector<float> &s, float sink) const {
-    Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
+    Softmax out{s, std::vector<float>(s.size(), 0.0f), -infinity};
     float m = sink;
     for (float x : s)
       m = std::max(m, x);
@@ -179,6 +180,30 @@ private:
     return out;
   }
 
+  /// P on the way through the steps that modify it, each rounded.
+  struct ModifiedP {
+    std::vector<float> before;
+    float p;
+  };
+
+  ModifiedP modified(const Row &row, int64_t key, float p) const {
+    ModifiedP result;
+    for (const ScoreStep &step : rules_.probability_steps) {
+      result.before.push_back(p);
+      p = round(step.forward.plain(p, at(row, key)));
+    }
+    result.p = p;
+    return result;
+  }
+
+  /// Returns the gradient of P from that of the modified P. The steps see gradients in their own unit.
+  float gradientOfP(const Row &row, int64_t key, const ModifiedP &of, float gradient) const {
+    const auto unit = float(valueUnit_ * gradientUnit_);
+    for (size_t t = rules_.probability_steps.size(); t-- > 0;)
+      gradient = round(unit * rules_.probability_steps[t].backward.plain(of.before[t], at(row, key), gradient / unit));
+    return gradient;
+  }
+
   /// Returns `x`, an element of P or dP, after dropout.
   float afterDropout(const Row &row, int64_t key, float x) const {
     return rules_.dropout ? round(x * float(rules_.factorOfP(row.at(key)))) : x;
@@ -186,36 +211,47 @@ private:
 
   void addOutput(float *o, const Row &row, const Softmax &soft) const {
     for (int64_t j : keys_)
-      addScaled(o, v(row, j), afterDropout(row, j, soft.p[j]), shape_.value_dim);
+      if (soft.s[j] != -infinity)
+        addScaled(o, v(row, j), afterDropout(row, j, modified(row, j, soft.p[j]).p), shape_.value_dim);
   }
 
-  /// Returns rowsum(dO O) - dLSE. The sum has a different order than in dP, because dP is another sum of products.
-  float deltaOf(const Row &row, const Softmax &soft) const {
+  /// Returns rowsum(dO O). The sum has a different order than in dP, because dP is another sum of products.
+  float outputGradient(const Row &row, const Softmax &soft) const {
     std::vector<float> o(shape_.value_dim);
     addOutput(o.data(), row, soft);
     for (float &x : o)
       x = round(x);
-    const float sum = productBackwards(&d_o_[row.o], o.data(), shape_.value_dim);
-    return d_lse_.empty() ? sum : sum - float(valueUnit_ * gradientUnit_ * d_lse_[row.lse]);
+    return productBackwards(&d_o_[row.o], o.data(), shape_.value_dim);
   }
 
   void addGradients(const Row &row) {
     Softmax soft = softmax(scoresOf(row).last, sinkOf(row));
     RowScores scores = scoresOf(row, run_ == 0 ? product : productBackwards);
-    float delta = deltaOf(row, soft);
+    std::vector<float> p(scores.last.size()), changed(p.size()), dp(p.size()); // P, P after its steps, and dP.
+    float mean = 0;                                                            // rowsum(P dP)
+    for (int64_t j : keys_) {
+      if (scores.last[j] == -infinity)
+        continue;
+      p[j] = round(power(inBase(scores.last[j]) - inBase(soft.lse)));
+      const ModifiedP of = modified(row, j, p[j]);
+      changed[j] = of.p;
+      const float incoming = round(product(&d_o_[row.o], v(row, j), shape_.value_dim));
+      dp[j] = gradientOfP(row, j, of, afterDropout(row, j, incoming));
+      mean += p[j] * dp[j];
+    }
+    const float sum = rules_.probability_steps.empty() ? outputGradient(row, soft) : mean;
+    const float delta = d_lse_.empty() ? sum : sum - float(valueUnit_ * gradientUnit_ * d_lse_[row.lse]);
     if (const float sink = sinkOf(row); sink != -infinity)
       dSinks_[row.head] += round(round(power(inBase(sink) - inBase(soft.lse))) * -delta);
     for (int64_t j : keys_) {
       if (scores.last[j] == -infinity)
         continue;
-      float p = round(power(inBase(scores.last[j]) - inBase(soft.lse)));
-      float dp = afterDropout(row, j, round(product(&d_o_[row.o], v(row, j), shape_.value_dim)));
-      float ds = scoreGradient(row, j, scores, round(p * (dp - delta)));
+      float ds = scoreGradient(row, j, scores, round(p[j] * (dp[j] - delta)));
       addScaled(&dq_[row.q], k(row, j), ds, shape_.head_dim);
       addScaled(&dk_[row.k + j * shape_.head_dim], q(row), ds, shape_.head_dim);
-      addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], afterDropout(row, j, p), shape_.value_dim);
-      addScaled(&dvOfSoftmax_[row.v + j * shape_.value_dim], &d_o_[row.o], afterDropout(row, j, soft.p[j]),
-                shape_.value_dim);
+      addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], afterDropout(row, j, changed[j]), shape_.value_dim);
+      addScaled(&dvOfSoftmax_[row.v + j * shape_.value_dim], &d_o_[row.o],
+                afterDropout(row, j, modified(row, j, soft.p[j]).p), shape_.value_dim);
     }
   }
 

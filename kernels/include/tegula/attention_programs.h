@@ -112,9 +112,9 @@ struct AttentionProgram {
 };
 
 /// Returns all programs: standard_scores, standard_softmax, standard_output, flash1_forward, flash2_forward,
-/// flash2_forward_contain, flash2_backward_preprocess, flash2_backward, flash2_backward_postprocess,
-/// flash2_backward_sink, merge, merge_backward, block_states, tile_states_of_queries, tile_states_of_keys, visit_lists,
-/// visit_ranks.
+/// flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, flash2_backward,
+/// flash2_backward_postprocess, flash2_backward_sink, merge, merge_backward, block_states, tile_states_of_queries,
+/// tile_states_of_keys, visit_lists, visit_ranks.
 std::span<const AttentionProgram> attentionPrograms();
 
 /// Finds a program by its name. The error names the unknown word and lists the legal ones.
@@ -137,6 +137,10 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 /// no number of the row.
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 
+/// Records delta, f32 [batch, heads, seqlen_q], for a variant that modifies probabilities P to g(P): rowsum(P dP) with
+/// dP = g'(P) (do v^T) where dropout keeps P, divided by the probability of keeping. flash2_backward_preprocess then
+/// reads it in the place of rowsum(do o).
+Expected<Program> recordFlash2BackwardDelta(const AttentionConfig &config);
 // Dao 2023, Algorithm 2, in three programs. lse_term, dp_init: f32 [batch, heads, seqlen_q]; dq_acc: f32, like q.
 /// Records lse_term = -lse / scale, from which the accumulators of S start; lse_term = lse if the variant modifies
 /// scores or NaN is contained. A row that sees no key counts as lse = +inf. Also records dp_init = -rowsum(do o), from

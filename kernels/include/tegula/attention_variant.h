@@ -165,6 +165,17 @@ struct ScoreRule {
   }
 };
 
+struct ProbabilityRule {
+  template <bool ok> static constexpr bool takes() {
+    static_assert(ok, "Variant::probability takes (Value p, const ScoreIndex &at, VariantViews tensors)");
+    return ok;
+  }
+  template <bool ok> static constexpr bool returns() {
+    static_assert(ok, "Variant::probability returns a Value, the factor of the values such as p * p");
+    return ok;
+  }
+};
+
 } // namespace variant_details
 
 /// A band whose bounds are computed, for example from the variant's tensors. Kernels visit only the blocks that it
@@ -219,6 +230,12 @@ struct Variant {
   /// softmax, from scale * (q k^T + products): floats of shape [rows, keys], or that repeat to it. Each score depends
   /// on that score alone, not on others of the tile. If empty, scores are unchanged.
   VariantFunction<variant_details::ScoreRule, Value, Value, const ScoreIndex &, VariantViews> score = {};
+  /// Takes `(Value p, const ScoreIndex &at, VariantViews tensors)` and returns what is multiplied by the values instead
+  /// of the probability p = exp(score - lse), as `prob_mod` of ONNX's FlexAttention: floats of shape [rows, keys], or
+  /// that repeat to it. Each element depends on that p alone. Where a score does not exist or is -inf, the result
+  /// counts as 0. lse stays that of the scores, and dropout comes after it. If empty, probabilities are unchanged. The
+  /// forward pass then visits each tile twice, and the backward pass three times. Needs flash2.
+  VariantFunction<variant_details::ProbabilityRule, Value, Value, const ScoreIndex &, VariantViews> probability = {};
   /// Diagonal from which scores fall with the distance. The forward kernel visits it first, so that a row's largest
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
   /// rounding.
@@ -229,16 +246,18 @@ struct Variant {
   /// Returns true if the variant has ranges, of its own or in a set of its union.
   bool hasRanges() const;
   /// Returns true if it has more than numbers, which only a name tells apart.
-  bool needsName() const { return score || mask || hasRanges() || !products.empty(); }
+  bool needsName() const { return score || mask || probability || hasRanges() || !products.empty(); }
   /// Returns the sum of the last dimensions of all products.
   int productDims() const;
 
   // Kernels call the functions by these members. If a function returns what it must not, it is an error of the program
   // at the line that made the result. It names the variant and the function. A score that combines scores of a tile is
-  // an error at the line that combines them.
+  // an error at the line that combines them, and so is a probability.
   Value maskAt(const ScoreIndex &at, VariantViews tensors) const; ///< Only if there is a mask.
   /// Returns f32 in the shape of `score`. Only if there is a score.
   Value scoreAt(Value score, const ScoreIndex &at, VariantViews tensors) const;
+  /// Returns f32 in the shape of `p`. Only if there is a probability.
+  Value probabilityAt(Value p, const ScoreIndex &at, VariantViews tensors) const;
   Interval keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const;
   Interval queriesAt(const VisibleRange &range, Value key, const HeadIndex &at, VariantViews tensors) const;
 };
@@ -307,16 +326,17 @@ Variant maskTensor();
 /// `dk_added`, which are f32 and do not repeat. `dim` is a multiple of 8, and head_dim + dim is at most 256.
 Variant addedProduct(DType dtype, int dim, bool wants_gradient = true);
 
-/// Returns both variants in one: a query sees the keys that both let it see, and the score goes through `first`, then
-/// `second`. Their tensors must have different names, and their peaks one diagonal. The name joins both names with a
+/// Returns both variants in one: a query sees the keys that both let it see. The score goes through `first`, then
+/// `second`, and so does the probability. Their tensors must have different names, and their peaks one diagonal. The
+/// name joins both names with a
 /// "+". It is empty if a part has functions and no name. If both have unions, the union of the result has the
 /// intersection of each set of `first` with each set of `second`: at most kMaxKeySets.
 Variant combine(Variant first, Variant second);
 
 /// Returns the variant in which a query sees the keys that at least one of both lets it see: the union of their bands,
-/// ranges and unions, which has at most kMaxKeySets sets. Each variant must limit the keys, and have no mask, score and
-/// peak; combine the result with a variant that has them. Names and tensors are as in combine(), with a "|" between the
-/// names.
+/// ranges and unions, which has at most kMaxKeySets sets. Each variant must limit the keys, and have no mask, score,
+/// probability and peak; combine the result with a variant that has them. Names and tensors are as in combine(), with a
+/// "|" between the names.
 Variant either(Variant first, Variant second);
 
 /// Returns the variant that a text describes, such as

@@ -34,7 +34,7 @@ constexpr std::string_view kParts[] = {"softcap",    "alibi_tl",        "alibi_b
                                        "bias_large", "bias_mask",       "bias_causal",     "bias_f32",   "mask",
                                        "global_tl",  "global_br",       "windows_tl",      "windows_br", "either_tl",
                                        "either_br",  "given_window_tl", "given_window_br", "intervals",  "step",
-                                       "product",    "product_64"};
+                                       "product",    "product_64",      "probability",     "square"};
 
 float largestNumber(DType dtype) {
   return dtype == f16 ? 65504.0f : dtype == bf16 ? 0x1.fep127f : std::numeric_limits<float>::max();
@@ -198,6 +198,8 @@ VariantArrays Values::of(std::string_view part) const {
     return {biasMask()};
   if (part == "bias_causal")
     return {biasCausal()};
+  if (part == "probability")
+    return {oracle::normalNumbers(shape.heads * shape.seqlen_k, f32, seed + 20)};
   return {};
 }
 
@@ -240,6 +242,39 @@ CheckedVariant step() {
           }};
 }
 
+/// Returns p -> gate[head, key] p + p^2, which is negative for some keys.
+CheckedVariant gatedProbability() {
+  Variant variant{.name = "probability",
+                  .tensors = {{.name = "gate", .axes = {Axis::heads, Axis::seqlen_k}, .wants_gradient = true}}};
+  variant.probability = [](Value p, const ScoreIndex &at, VariantViews tensors) {
+    return tensors[0].gather(at.head, at.key) * p + p * p;
+  };
+  return {std::move(variant), [](oracle::Rules &rules, const tools::RuleInputs &in) {
+            const auto gate = [gates = in.tensors[0], keys = in.shape.seqlen_k](const oracle::Position &at) {
+              return gates[size_t(at.head * keys + at.key)];
+            };
+            const auto forward = [=](auto p, const oracle::Position &at) { return decltype(p)(gate(at)) * p + p * p; };
+            std::vector<double> *gradient = in.gradients.empty() ? nullptr : in.gradients.data();
+            const auto backward = [=, keys = in.shape.seqlen_k](auto p, const oracle::Position &at, double incoming) {
+              if (gradient != nullptr)
+                (*gradient)[size_t(at.head * keys + at.key)] += incoming * p;
+              return decltype(p)(incoming) * (decltype(p)(gate(at)) + 2 * p);
+            };
+            rules.probability_steps.push_back({forward, backward});
+          }};
+}
+
+/// Returns p -> p^2.
+CheckedVariant squaredProbability() {
+  Variant variant{.name = "square"};
+  variant.probability = [](Value p, const ScoreIndex &, VariantViews) { return p * p; };
+  return {std::move(variant), [](oracle::Rules &rules, const tools::RuleInputs &) {
+            rules.probability_steps.push_back(
+                {[](auto p, const oracle::Position &) { return p * p; },
+                 [](auto p, const oracle::Position &, double incoming) { return 2 * p * decltype(p)(incoming); }});
+          }};
+}
+
 /// Returns the union of a window and of a band far from it. The band with larger keys is the first one.
 CheckedVariant windows(Alignment alignment) {
   Variant variant{.name = "windows",
@@ -278,6 +313,10 @@ CheckedVariant partOf(std::string_view part, DType dtype) {
     return sameIds();
   if (part == "step")
     return step();
+  if (part == "probability")
+    return gatedProbability();
+  if (part == "square")
+    return squaredProbability();
   if (part.starts_with("bias"))
     return tools::checkedBias(part == "bias_f32" ? f32 : dtype);
   if (part == "mask")
