@@ -57,7 +57,7 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     group = _group("ring_attention", group)
     reason = _refusal(q, k, v, causal, window, documents, layout, scale)
     if check:
-        _compare_ranks(_host_group(group), _described(q, k, v, causal, window, documents, layout, scale), reason)
+        _compare_ranks(group, _described(q, k, v, causal, window, documents, layout, scale), reason)
     if reason:
         raise reason
     if scale is None:
@@ -180,29 +180,33 @@ def _described(q, k, v, causal, window, documents, layout, scale):
 _host_groups = weakref.WeakKeyDictionary()
 
 
-def _host_group(group):
-    """Returns a group of the same ranks that takes tensors on the CPU. It is made once for each group that does not."""
+def _gather_on_host(group, mine):
+    """Returns a tensor on the CPU of each rank, [world, ...]. A group that takes none gets a companion of gloo for it."""
+    world, rank = dist.get_world_size(group), dist.get_rank(group)
+    found = mine.new_empty(world, *mine.shape)
     devices = [entry.partition(":")[0] for entry in dist.get_backend_config(group).split(",")]  # Such as "cpu:gloo,cuda:nccl".
     if "cpu" in devices:
-        return group
+        dist.all_gather(list(found), mine, group=group)
+        return found
     if group not in _host_groups:
+        # Not by dist.new_group: it gives groups different names in ranks that belong to different numbers of groups.
         options = getattr(group._get_backend(torch.device(devices[0])), "options", None)
-        _host_groups[group] = dist.new_group(dist.get_process_group_ranks(group), backend="gloo",
-                                             timeout=getattr(options, "_timeout", None), use_local_synchronization=True)
-    return _host_groups[group]
+        timeout = getattr(options, "_timeout", dist.default_pg_timeout)
+        store = dist.PrefixStore("tegula.ring_attention", group.get_group_store())
+        _host_groups[group] = dist.ProcessGroupGloo(store, rank, world, timeout)
+    _host_groups[group].allgather([list(found)], [mine]).wait()
+    return found
 
 
 def _compare_ranks(group, described, reason):
     """Raises ValueError in all ranks if what they describe differs, or if one of them has a reason to refuse its arguments. This
     is one exchange between hosts in each call. Results of earlier calls cannot replace it, because a rank that knows its own
     arguments does not know whether another rank has new ones and waits for the exchange."""
-    world, rank = dist.get_world_size(group), dist.get_rank(group)
     described = {name: value[:_VALUE] for name, value in described.items()}
     text = json.dumps(described | {"refusal": str(reason)[:_MESSAGE] if reason else None}).encode()
     mine = torch.frombuffer(bytearray(text.ljust(_DESCRIPTION)), dtype=torch.uint8)
-    found = torch.empty(world, _DESCRIPTION, dtype=torch.uint8)
     try:
-        dist.all_gather(list(found), mine, group=group)
+        found = _gather_on_host(group, mine)
     except RuntimeError as error:
         raise RuntimeError("tegula.ring_attention: the arguments of the ranks cannot be compared; a rank has died, or has not "
                            f"called ring_attention within the time-out: {error}") from error
@@ -218,7 +222,7 @@ def _compare_ranks(group, described, reason):
         for name, value in of_ranks[0].items():
             if other[name] != value:
                 raise ValueError(f"tegula.ring_attention: rank {n} has {name}={other[name]}, and rank 0 has {name}={value}; they "
-                                 f"must be equal in all ranks (this is rank {rank})")
+                                 "must be equal in all ranks")
 
 
 # Exchanges between ranks.

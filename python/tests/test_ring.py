@@ -16,7 +16,7 @@ import torch.multiprocessing
 
 import reference
 import tegula
-from tegula import _ring_plan
+from tegula import _ring_plan, ring
 
 WORLD = 4
 START_SECONDS = 120  # Ranks may compile kernels while others wait.
@@ -157,6 +157,15 @@ def run_unwanted(rank):
         dist.batch_isend_irecv = original
 
 
+def run_companion(rank, size):
+    """Gathers on the CPU for a group that takes tensors on GPUs only. Rank 2 belongs to more groups than the others."""
+    group = dist.new_group(GROUPS[size], backend="cuda:gloo", timeout=datetime.timedelta(seconds=33))
+    if rank not in GROUPS[size]:
+        return None
+    found = [ring._gather_on_host(group, torch.tensor([10 * n + rank])).tolist() for n in range(2)]
+    return found, ring._host_groups[group].options._timeout.total_seconds()
+
+
 def run_lonely(rank, group):
     """Rank 1 does not call."""
     return None if rank == 1 else message(tegula.ring_attention, *parts(), group)
@@ -201,6 +210,7 @@ def rank_main(rank, folder):
         write("different", run_different(rank))
         write("shards", run_shards(rank))
         write("unwanted", run_unwanted(rank))
+        write("companion", run_companion(rank, 3))
         write("lonely", run_lonely(rank, lonely))
         dist.barrier()
         write("died in backward", run_dying(rank == 1, True, first))
@@ -300,6 +310,29 @@ def test_a_causal_ring_has_equal_work_and_one_call_in_each_step():
     assert all(sorted(found) == [32, 32, 32, 64] for found in scores)  # 64 is the rank's own part, half of which is hidden.
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, BRAIN], ids=str)
+@pytest.mark.parametrize("factor", [1, 300])
+def test_results_are_merged(dtype, factor):
+    # 300 gives sums of exponentials whose logarithms differ by more than float32 has exponents.
+    q, k, v = (torch.randn(2, 2, 60, 16, dtype=torch.float64) for _ in range(3))
+    seen = torch.rand(60, 60) < 0.2
+    seen[7], seen[31] = False, False
+    merge = ring._Merge(q.shape, dtype)
+    for n, (begin, end) in enumerate([(0, 60), (30, 60), (0, 30), (30, 60), (0, 60), (0, 60), (0, 30), (30, 60), (0, 60), (0, 60)]):
+        keys = slice(6 * n, 6 * n + 6)
+        hidden = torch.ones(60, dtype=torch.bool)
+        hidden[begin:end] = False
+        seen[hidden, keys] = False
+        o, lse = reference.plain(q[:, :, begin:end] * factor, k[:, :, keys], v[:, :, keys], mask=seen[begin:end, keys])
+        merge.add(begin, end, o.nan_to_num(0).to(dtype), lse.float())
+    o, lse = merge.result()
+    exact, exact_lse = reference.plain(q * factor, k, v, mask=seen)
+    assert o.dtype == dtype and (o[:, :, [7, 31]] == 0).all() and (lse[:, :, [7, 31]] == -torch.inf).all()
+    assert torch.allclose(o.double(), exact, rtol=0, atol=4 * exact.abs().max().item()
+                          * max(torch.finfo(dtype).eps, 2**-23 * exact_lse[exact_lse.isfinite()].abs().max().item()))
+    assert torch.allclose(lse.double(), exact_lse, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_results_and_gradients_are_right(ranks, name):
     case = CASES[name]
@@ -365,6 +398,10 @@ def test_nothing_is_sent_that_no_rank_needs(ranks):
     for found in ranks.found("unwanted"):
         assert found["exchanges"] == 3 and found["exchanges of a window"] == 1
         assert torch.allclose(found["o"], torch.ones(1, 2, 24, 8))
+
+
+def test_arguments_are_compared_if_the_group_takes_no_tensors_on_the_cpu(ranks):
+    assert ranks.found("companion", GROUPS[3]) == [([[[0], [2], [3]], [[10], [12], [13]]], 33)] * 3
 
 
 def test_a_rank_that_does_not_call_is_an_error_in_the_others(ranks):
