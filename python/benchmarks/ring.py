@@ -3,12 +3,12 @@
 
   torchrun --nproc-per-node 2 python/benchmarks/ring.py --lengths 32768 131072 > ring.jsonl
 
-First it compares o, dq, dk and dv with float64 and with one GPU's kernel, for random inputs and memory full of NaN. Then
-all implementations of a configuration take turns in each round, in random order. Rank 0 prints a line of JSON for each
-configuration. An implementation that fails has its message there instead of figures.
+First it compares o, dq, dk and dv with float64 and with one GPU's kernel, for random inputs and memory full of NaN.
+Then all implementations of a configuration take turns in each round, in random order. Rank 0 prints a line of JSON for
+each configuration. An implementation that fails has its message there instead of figures.
 
-"hidden" is the share of the time of all exchanges that the ring does not wait for: 1 - (ring - ring that sends nothing) /
-exchanges without kernels.
+"hidden" is the share of the time of all exchanges that the ring does not wait for: 1 - (ring - ring that sends nothing)
+/ exchanges without kernels.
 """
 
 import argparse
@@ -41,7 +41,8 @@ CHUNK_SCORES = 2**26  # The most scores of a chunk of the reference, per head.
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--lengths", type=int, nargs="+", default=[2**n for n in range(15, 21)], help="tokens of all ranks")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[2**n for n in range(15, 21)],
+                        help="tokens of all ranks")
     parser.add_argument("--masks", nargs="+", default=["causal", "full"], choices=["causal", "full"])
     parser.add_argument("--passes", nargs="+", default=["forward", "backward"], choices=["forward", "backward"])
     parser.add_argument("--heads", type=int, default=8)
@@ -49,11 +50,16 @@ def options_of(arguments):
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--dtype", default="bf16", choices=TYPES)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--window-ms", type=float, default=60, help="what a round spends on an implementation, at least one call")
+    parser.add_argument("--window-ms", type=float, default=60,
+                        help="what a round spends on an implementation, at least one call")
+    parser.add_argument("--most-seconds", type=float, default=30,
+                        help="seconds after which a pass has no further round")
     parser.add_argument("--one-gpu-length", type=int, default=2**17, help="the most tokens of one GPU's kernel")
     parser.add_argument("--check-length", type=int, default=2**15, help="tokens of the comparison; 0: none")
-    parser.add_argument("--peers", nargs="*", default=["cudnn"], choices=["cudnn", "flash"], help="backends of PyTorch's")
-    parser.add_argument("--rotate", default="allgather", choices=["allgather", "alltoall"], help="how PyTorch's moves keys")
+    parser.add_argument("--peers", nargs="*", default=["cudnn"], choices=["cudnn", "flash"],
+                        help="backends of PyTorch's")
+    parser.add_argument("--rotate", default="allgather", choices=["allgather", "alltoall"],
+                        help="how PyTorch's moves keys")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds after which no configuration begins")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a rank waits for others")
     options = parser.parse_args(arguments)
@@ -113,10 +119,18 @@ class Device:
         found = {"torch": torch.__version__, "world": dist.get_world_size(), "backend": dist.get_backend_config()}
         if not self.is_cuda:
             return {"device": "cpu", **found}
-        query = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
-                               text=True)
-        return {"device": torch.cuda.get_device_name(), "driver": query.stdout.split("\n")[0] or None,
+        return {"device": torch.cuda.get_device_name(), "driver": driver(),
                 "cuda": torch.version.cuda, "nccl": ".".join(map(str, torch.cuda.nccl.version())), **found}
+
+
+def driver():
+    """Returns the version of the driver, or None."""
+    try:
+        found = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+                               capture_output=True, text=True)
+    except OSError:
+        return None
+    return found.stdout.split("\n")[0] or None
 
 
 def largest(value):
@@ -134,8 +148,8 @@ def first_error(error):
 
 
 def attempt(function):
-    """Calls a function in all ranks, and returns its result and why it failed in some rank. A rank that fails alone while others
-    wait for it ends the run after the time-out."""
+    """Calls a function in all ranks, and returns its result and why it failed in some rank. A rank that fails alone
+    while others wait for it ends the run after the time-out."""
     result, error = None, None
     try:
         result = function()
@@ -150,7 +164,8 @@ def attempt(function):
 def random_inputs(options, device, length, seed=0):
     """Returns q, k, v and d_o, [1, heads, length, dim]."""
     generator = torch.Generator(device.torch).manual_seed(seed)
-    return [torch.randn(1, heads, length, options.dim, generator=generator, device=device.torch, dtype=TYPES[options.dtype])
+    return [torch.randn(1, heads, length, options.dim, generator=generator, device=device.torch,
+                        dtype=TYPES[options.dtype])
             for heads in (options.heads, options.kv_heads, options.kv_heads, options.heads)]
 
 
@@ -166,7 +181,8 @@ class NothingSent:
 
 @contextlib.contextmanager
 def sending_nothing():
-    """Lets each rank compute all steps on its own keys. All buffers of keys are one, so that none has strange numbers."""
+    """Lets each rank compute all steps on its own keys. All buffers of keys are one, so that none has strange
+    numbers."""
     exchange, pair, kept = tegula.ring._Exchange, tegula.ring._Pair, {}
 
     def one_pair(k, v, dtype):
@@ -250,10 +266,11 @@ def works_of(options, device, mesh, length, causal):
         "one GPU": Work(random_inputs(options, device, one_length), causal, one_length,
                         lambda q, k, v: tegula.attention(q, k, v, causal=causal)[0], gpus=1),
     }
+    is_grouped = options.heads != options.kv_heads
     for backend in options.peers:
         works[f"PyTorch, {backend}"] = Work(
             parts, causal, length,
-            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=options.heads != options.kv_heads),
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=is_grouped),
             lambda backend=backend: pytorch_context(options, device, mesh, length, causal, backend), world)
     return works
 
@@ -290,8 +307,10 @@ def measure(options, device, works, which):
         function, error = attempt(lambda: exchanges(works["ring"], which))
         timed |= {} if error else {"exchanges": (function, contextlib.nullcontext)}
     samples, calls = {name: [] for name in timed}, {}
-    order = random.Random(0)
+    order, begin = random.Random(0), time.monotonic()
     for turn in range(options.rounds + 1):  # The first one warms up and finds the number of calls.
+        if turn > 1 and largest(time.monotonic() - begin) > options.most_seconds:
+            break
         for name in order.sample(sorted(timed), len(timed)):
             function, context = timed[name]
 
@@ -358,8 +377,8 @@ def exact(q, k, v, d_o, causal):
 
 
 def check(options, device, causal):
-    """Returns the largest errors of the ring and of one GPU. The ring's may be twice as large, or twice the rounding of the
-    result."""
+    """Returns the largest errors of the ring and of one GPU. The ring's may be twice as large, or twice the rounding of
+    the result."""
     tensors = random_inputs(options, device, options.check_length)
     for x in tensors:
         dist.broadcast(x, 0)
@@ -372,7 +391,8 @@ def check(options, device, causal):
         o = attention(*leaves)
         return dict(zip(("o", "dq", "dk", "dv"), (o.detach(), *torch.autograd.grad(o, leaves, d_o))))
 
-    ours = results([tegula.ring_shard(x) for x in tensors], lambda q, k, v: tegula.ring_attention(q, k, v, causal=causal))
+    ours = results([tegula.ring_shard(x) for x in tensors],
+                   lambda q, k, v: tegula.ring_attention(q, k, v, causal=causal))
     one = results(tensors, lambda q, k, v: tegula.attention(q, k, v, causal=causal)[0])
     if device.is_cuda:
         torch.cuda.empty_cache()
@@ -396,7 +416,8 @@ def main(arguments):
     options = options_of(arguments)
     begin = time.monotonic()
     device = Device(options.device, int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("cpu:gloo,cuda:nccl" if device.is_cuda else "gloo", timeout=datetime.timedelta(seconds=options.timeout))
+    dist.init_process_group("cpu:gloo,cuda:nccl" if device.is_cuda else "gloo",
+                            timeout=datetime.timedelta(seconds=options.timeout))
     mesh, _ = attempt(lambda: dist.init_device_mesh(options.device, (dist.get_world_size(),)))
     machine = device.describe()
 
@@ -418,7 +439,8 @@ def main(arguments):
             works, error = attempt(lambda: works_of(options, device, mesh, length, mask == "causal"))
             for which in options.passes if error is None else []:
                 results = measure(options, device, works, which)
-                write({"pass": which, "mask": mask, "length": length, **problem, "results": results, **compared(results)})
+                write({"pass": which, "mask": mask, "length": length, **problem, "results": results,
+                       **compared(results)})
             if error:
                 write({"mask": mask, "length": length, **problem, "error": error})
             works = None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Which positions the ranks of a ring hold, and the calls that compute one rank's queries on another rank's keys.
 
-A rank holds a part of the sequence, in one piece or in two. Positions inside a part count from 0. What a query sees is a band: the
-keys for which low <= key - query <= high, where None is no bound. A causal mask and a sliding window are bands, and a band stays
-one when it is cut at the edges of pieces.
+A rank holds a part of the sequence, in one piece or in two. Positions inside a part count from 0. What a query sees is
+a band: the keys for which low <= key - query <= high, where None is no bound. A causal mask and a sliding window are
+bands, and a band stays one when it is cut at the edges of pieces.
 """
 
 import functools
@@ -20,8 +20,8 @@ class Piece(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Attention of queries q_begin to q_end - 1 on keys k_begin to k_end - 1 of two parts. Counted from q_begin and k_begin, query
-    i sees the keys i - left to i + right; None is no bound, and a bound that hides nothing is None."""
+    """Attention of queries q_begin to q_end - 1 on keys k_begin to k_end - 1 of two parts. Counted from q_begin and
+    k_begin, query i sees the keys i - left to i + right; None is no bound, and a bound that hides nothing is None."""
     q_begin: int
     q_end: int
     k_begin: int
@@ -45,14 +45,14 @@ class _Cell(NamedTuple):
     band: tuple
 
 
-def parts_per_rank(layout):
+def pieces_per_rank(layout):
     """Returns the number of pieces that a rank's part has in the sequence."""
     return 2 if layout == "zigzag" else 1
 
 
 def pieces(layout, world, rank, length):
-    """Returns the pieces of the part of a rank, which has `length` positions. With "zigzag" the sequence is cut into 2 * world
-    chunks, and a rank holds chunk `rank` and chunk 2 * world - 1 - rank."""
+    """Returns the pieces of the part of a rank, which has `length` positions. With "zigzag" the sequence is cut into
+    2 * world chunks, and a rank holds chunk `rank` and chunk 2 * world - 1 - rank."""
     if layout == "contiguous":
         return [Piece(0, rank * length, length)]
     chunk = length // 2
@@ -60,8 +60,8 @@ def pieces(layout, world, rank, length):
 
 
 def clip(q_begin, q_end, k_begin, k_end, band):
-    """Returns the call of these queries on these keys without the rows and columns of which nothing is seen; None if nothing is
-    left."""
+    """Returns the call of these queries on these keys without the rows and columns of which nothing is seen; None if
+    nothing is left."""
     low, high = band
     if high is not None:
         q_begin, k_end = max(q_begin, k_begin - high), min(k_end, q_end + high)
@@ -76,8 +76,8 @@ def clip(q_begin, q_end, k_begin, k_end, band):
 
 
 def _cover(cells):
-    """Returns the fewest calls that compute a matrix of cells: one for all cells if a band describes what all of them see, or
-    else those of its rows or of its columns."""
+    """Returns the fewest calls that compute a matrix of cells: one for all cells if a band describes what all of them
+    see, or else those of its rows or of its columns."""
     every = [cell for row in cells for cell in row]
     wanted = [clip(*cell) for cell in every]
     for band in ((None, None), *(cell.band for cell in every)):
@@ -96,8 +96,8 @@ def _cover(cells):
 
 @functools.lru_cache(maxsize=4096)
 def calls(layout, world, rank, source, length, left, right):
-    """Returns the calls of the queries of `rank` on the keys of `source`, each part of `length` positions, if the query at
-    position i of the sequence sees the keys i - left to i + right; None is no bound."""
+    """Returns the calls of the queries of `rank` on the keys of `source`, each part of `length` positions, if the query
+    at position i of the sequence sees the keys i - left to i + right; None is no bound."""
     cells = []
     for q in pieces(layout, world, rank, length):
         row = []
@@ -117,8 +117,8 @@ def step_count(layout, world, length, left, right):
 
 
 def halves(found):
-    """Returns calls in two lists. A single call is cut between its rows; the second list has at least half of the scores if
-    the call is causal."""
+    """Returns calls in two lists. A single call is cut between its rows; the second list has at least half of the
+    scores if the call is causal."""
     if len(found) != 1:
         return list(found[:len(found) // 2]), list(found[len(found) // 2:])
     call, = found

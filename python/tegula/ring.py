@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Ring attention: attention over a sequence whose parts are on the ranks of a process group.
 
-Liu, Zaharia and Abbeel, "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023. The order "zigzag" gives all
-ranks equal work under a causal mask, as the stripes of Brandon et al., "Striped Attention", 2023, do. The report on Llama 3, 2024,
-describes it for context parallelism.
+Liu, Zaharia and Abbeel, "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023. The order
+"zigzag" gives all ranks equal work under a causal mask, as the stripes of Brandon et al., "Striped Attention", 2023,
+do. The report on Llama 3, 2024, describes it for context parallelism.
 
-Keys and values travel from rank to rank while kernels run. In the backward pass, the gradients of keys and values travel after
-them. Which calls a rank makes in which step is in _ring_plan.py.
+Keys and values travel from rank to rank while kernels run. In the backward pass, the gradients of keys and values
+travel after them. Which calls a rank makes in which step is in _ring_plan.py.
 """
 
 import json
@@ -25,35 +25,38 @@ _MOST_LEFT = 2**30     # The largest bound of a window in the library.
 _COMPUTED = 1          # Kernels find the tiles in which scores exist.
 _DESCRIPTION = 4096    # Bytes in which a rank describes its arguments to the others.
 _VALUE, _MESSAGE = 100, 600  # The most characters of an argument and of a refusal that other ranks see.
-_HELD = 4              # Partial results that wait until they are added. More take memory, fewer rescale the sum more often.
+_HELD = 4              # Results that wait until they are added: more take memory, fewer rescale the sum more often.
 
 
 @torch.compiler.disable(reason="tegula.ring_attention talks to other ranks; the graph breaks around it")
-def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), documents=None, layout="zigzag", scale=None,
-                   return_lse=False, check=True):
-    """Returns o [batch, heads, length, value_dim], attention of this rank's queries on the keys of all ranks; with `return_lse` o
-    and lse, float32 [batch, heads, length], the natural logarithm of the denominator.
+def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), documents=None, layout="zigzag",
+                   scale=None, return_lse=False, check=True):
+    """Returns o [batch, heads, length, value_dim], attention of this rank's queries on the keys of all ranks; with
+    `return_lse` o and lse, float32 [batch, heads, length], the natural logarithm of the denominator.
 
-    All ranks of `group` call it, and hold equally long parts of the sequence: q [batch, heads, length, head_dim], k [batch,
-    kv_heads, length, head_dim] and v [batch, kv_heads, length, value_dim], in float32, float16 or bfloat16, with any strides.
-    ring_shard() cuts a rank's part out of a whole tensor. Query heads share kv heads as repeat_interleave would repeat them.
+    All ranks of `group` call it, and hold equally long parts of the sequence: q [batch, heads, length, head_dim], k
+    [batch, kv_heads, length, head_dim] and v [batch, kv_heads, length, value_dim], in float32, float16 or bfloat16,
+    with any strides. ring_shard() cuts a rank's part out of a whole tensor. Query heads share kv heads as
+    repeat_interleave would repeat them.
 
     group       the process group; None: the default group. Its backend must take tensors on the device of q
     causal      a query sees the keys up to its position in the sequence
     window      (left, right): a query sees keys from its position - left to its position + right; None is no bound
-    documents   int32 [batch, length]: a query sees the keys that have its number; this rank's part, as ring_shard() cuts it
+    documents   int32 [batch, length], this rank's part: a query sees the keys that have its number
     layout      "zigzag": rank r holds chunks r and 2 * world - 1 - r of 2 * world, which balances causal masks;
                 "contiguous": rank r holds chunk r of world, with which a window needs fewer exchanges
     scale       factor on the scores; None: 1 / sqrt(head_dim)
     check       compares the arguments of all ranks before anything is sent. All ranks must pass the same
 
-    o and lse have gradients for q, k and v, in the ranks that hold them. All ranks must run the backward pass, for the same calls
-    in the same order. A rank needs memory for two parts of k and v; in the backward pass for three parts in float32, too.
+    o and lse have gradients for q, k and v, in the ranks that hold them. All ranks must run the backward pass, for the
+    same calls in the same order. Besides its results a rank needs memory for two parts of k and v, and in the backward
+    pass also for three parts in float32.
 
-    Raises ValueError, NotImplementedError, or RuntimeError with the message of the library. If the ranks' arguments differ, or one
-    rank refuses its own, all ranks raise ValueError with the rank, the argument and its values, and the group stays usable. If a
-    rank does not come or dies, the other ranks raise RuntimeError within the time-out of the group, which is broken then. With
-    NCCL, PyTorch's watchdog ends their processes instead. The algorithm is that of Liu, Zaharia and Abbeel, 2023."""
+    Raises ValueError, NotImplementedError, or RuntimeError with the message of the library. If the ranks' arguments
+    differ, or one rank refuses its own, all ranks raise ValueError with the rank, the argument and its values, and the
+    group stays usable. If a rank does not call or dies, the other ranks raise RuntimeError within the time-out of the
+    group, at the first exchange that misses it, and the group is broken. If they wait for NCCL, PyTorch's watchdog ends
+    them instead. The algorithm is that of Liu, Zaharia and Abbeel, 2023."""
     group = _group("ring_attention", group)
     reason = _refusal(q, k, v, causal, window, documents, layout, scale)
     if check:
@@ -72,31 +75,32 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
 
 
 def ring_shard(x, group=None, *, dim=2, layout="zigzag"):
-    """Returns this rank's part of `x`, a tensor whose dimension `dim` has the whole sequence. The part has a gradient for x.
+    """Returns this rank's part of `x`, a tensor whose dimension `dim` has the whole sequence. It has a gradient for x.
 
     Raises ValueError if the length does not divide by the number of ranks, or with "zigzag" by twice that number."""
     group = _group("ring_shard", group)
     _check_layout("ring_shard", layout)
-    world, count = dist.get_world_size(group), _ring_plan.parts_per_rank(layout)
+    world, count = dist.get_world_size(group), _ring_plan.pieces_per_rank(layout)
     if x.shape[dim] % (world * count):
         raise ValueError(f"tegula.ring_shard: dimension {dim} of x has the size {x.shape[dim]}; it must divide by "
-                         f"{world * count}, because {world} ranks hold {count} {'chunks' if count > 1 else 'chunk'} each")
+                         f"{world * count}, because {world} ranks hold {count} {'chunks' if count > 1 else 'chunk'} "
+                         "each")
     pieces = _ring_plan.pieces(layout, world, dist.get_rank(group), x.shape[dim] // world)
     parts = [x.narrow(dim, piece.whole, piece.length) for piece in pieces]
     return parts[0].contiguous() if count == 1 else torch.cat(parts, dim)
 
 
 def ring_unshard(part, group=None, *, dim=2, layout="zigzag"):
-    """Returns the whole tensor on every rank: all ranks' `part`s in the order of the sequence, which is dimension `dim`. All
-    ranks of the group call it with parts of one shape. The result has no gradient.
+    """Returns the whole tensor on every rank: all ranks' `part`s in the order of the sequence, which is dimension
+    `dim`. All ranks of the group call it with parts of one shape. The result has no gradient.
 
     Raises ValueError if "zigzag" meets a part of odd length."""
     group = _group("ring_unshard", group)
     _check_layout("ring_unshard", layout)
     length = part.shape[dim]
-    if length % _ring_plan.parts_per_rank(layout):
-        raise ValueError(f"tegula.ring_unshard: dimension {dim} of part has the size {length}; with layout=\"zigzag\" it must be "
-                         "even")
+    if length % _ring_plan.pieces_per_rank(layout):
+        raise ValueError(f"tegula.ring_unshard: dimension {dim} of part has the size {length}; with "
+                         "layout=\"zigzag\" it must be even")
     world = dist.get_world_size(group)
     part = part.detach().contiguous()
     parts = [torch.empty_like(part) for _ in range(world)]
@@ -114,7 +118,8 @@ def ring_unshard(part, group=None, *, dim=2, layout="zigzag"):
 
 def _group(function, group):
     if not dist.is_available() or not dist.is_initialized():
-        raise RuntimeError(f"tegula.{function}: there is no process group; call torch.distributed.init_process_group first")
+        raise RuntimeError(f"tegula.{function}: there is no process group; call torch.distributed.init_process_group "
+                           "first")
     group = group or dist.group.WORLD
     if dist.get_rank(group) < 0:
         raise ValueError(f"tegula.{function}: this process is not a rank of the group")
@@ -123,7 +128,8 @@ def _group(function, group):
 
 def _check_layout(function, layout):
     if layout not in _ring_plan.LAYOUTS:
-        raise ValueError(f"tegula.{function}: layout is {layout!r}; it must be one of {', '.join(map(repr, _ring_plan.LAYOUTS))}")
+        names = ", ".join(map(repr, _ring_plan.LAYOUTS))
+        raise ValueError(f"tegula.{function}: layout is {layout!r}; it must be one of {names}")
 
 
 def _refusal(q, k, v, causal, window, documents, layout, scale):
@@ -146,22 +152,22 @@ def _check_arguments(q, k, v, window, documents, layout):
     batch, heads, length, dim = q.shape
     for name, x in (("k", k), ("v", v)):
         if x.shape[0] != batch or x.shape[2] != length:
-            raise ValueError(f"tegula.ring_attention: {name} has the shape {tuple(x.shape)}, and q has {tuple(q.shape)}; batch and "
-                             "length must be equal")
+            raise ValueError(f"tegula.ring_attention: {name} has the shape {tuple(x.shape)}, and q has "
+                             f"{tuple(q.shape)}; batch and length must be equal")
     if k.shape[1] != v.shape[1] or heads % k.shape[1] or k.shape[3] != dim:
         raise ValueError(f"tegula.ring_attention: q, k and v have the shapes {tuple(q.shape)}, {tuple(k.shape)} and "
-                         f"{tuple(v.shape)}; k and v must have equally many heads, which divide the heads of q, and k the "
-                         "last dimension of q")
-    if length % _ring_plan.parts_per_rank(layout):
-        raise ValueError(f"tegula.ring_attention: this rank's part has {length} positions; with layout=\"zigzag\" the number must "
-                         "be even, because the part has two chunks")
+                         f"{tuple(v.shape)}; k and v must have equally many heads, which divide the heads of q, "
+                         "and k the last dimension of q")
+    if length % _ring_plan.pieces_per_rank(layout):
+        raise ValueError(f"tegula.ring_attention: this rank's part has {length} positions; with layout=\"zigzag\" the "
+                         "number must be even, because the part has two chunks")
     if len(window) != 2 or not all(bound is None or 0 <= bound <= _MOST_LEFT for bound in window):
-        raise ValueError(f"tegula.ring_attention: window is {window!r}; it must be (left, right), each None or from 0 to "
-                         f"{_MOST_LEFT}")
+        raise ValueError(f"tegula.ring_attention: window is {window!r}; it must be (left, right), each None or from "
+                         f"0 to {_MOST_LEFT}")
     if documents is not None and (documents.dtype != torch.int32 or documents.shape != (batch, length)
                                   or documents.device != q.device):
-        raise ValueError(f"tegula.ring_attention: documents is {documents.dtype} {tuple(documents.shape)} on {documents.device}; "
-                         f"it must be torch.int32 {(batch, length)} on {q.device}")
+        raise ValueError(f"tegula.ring_attention: documents is {documents.dtype} {tuple(documents.shape)} on "
+                         f"{documents.device}; it must be torch.int32 {(batch, length)} on {q.device}")
 
 
 def _described(q, k, v, causal, window, documents, layout, scale):
@@ -170,10 +176,11 @@ def _described(q, k, v, causal, window, documents, layout, scale):
     for name, x in (("q", q), ("k", k), ("v", v)):
         found[f"{name}.shape"] = str(tuple(getattr(x, "shape", ())))
         found[f"{name}.dtype"] = str(getattr(x, "dtype", type(x)))
+    trained = torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in (q, k, v))
     found |= {"q.device.type": str(getattr(getattr(q, "device", None), "type", None)), "causal": repr(causal),
               "window": repr(tuple(window) if isinstance(window, (list, tuple)) else window), "layout": repr(layout),
               "scale": repr(scale), "documents": "None" if documents is None else "a tensor",
-              "requires_grad": str(torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in (q, k, v)))}
+              "requires_grad": str(trained)}
     return found
 
 
@@ -181,10 +188,12 @@ _host_groups = weakref.WeakKeyDictionary()
 
 
 def _gather_on_host(group, mine):
-    """Returns a tensor on the CPU of each rank, [world, ...]. A group that takes none gets a companion of gloo for it."""
+    """Returns a tensor on the CPU of each rank, [world, ...]. A group that takes no such tensors gets a
+    companion of gloo."""
     world, rank = dist.get_world_size(group), dist.get_rank(group)
     found = mine.new_empty(world, *mine.shape)
-    devices = [entry.partition(":")[0] for entry in dist.get_backend_config(group).split(",")]  # Such as "cpu:gloo,cuda:nccl".
+    backends = dist.get_backend_config(group).split(",")  # Such as "cpu:gloo", "cuda:nccl".
+    devices = [entry.partition(":")[0] for entry in backends]
     if "cpu" in devices:
         dist.all_gather(list(found), mine, group=group)
         return found
@@ -199,17 +208,17 @@ def _gather_on_host(group, mine):
 
 
 def _compare_ranks(group, described, reason):
-    """Raises ValueError in all ranks if what they describe differs, or if one of them has a reason to refuse its arguments. This
-    is one exchange between hosts in each call. Results of earlier calls cannot replace it, because a rank that knows its own
-    arguments does not know whether another rank has new ones and waits for the exchange."""
+    """Raises ValueError in all ranks if what they describe differs, or if one of them has a reason to refuse its
+    arguments. This is one exchange between hosts in each call. Results of earlier calls cannot replace it, because a
+    rank that knows its own arguments does not know whether another rank has new ones and waits for the exchange."""
     described = {name: value[:_VALUE] for name, value in described.items()}
     text = json.dumps(described | {"refusal": str(reason)[:_MESSAGE] if reason else None}).encode()
     mine = torch.frombuffer(bytearray(text.ljust(_DESCRIPTION)), dtype=torch.uint8)
     try:
         found = _gather_on_host(group, mine)
     except RuntimeError as error:
-        raise RuntimeError("tegula.ring_attention: the arguments of the ranks cannot be compared; a rank has died, or has not "
-                           f"called ring_attention within the time-out: {error}") from error
+        raise RuntimeError("tegula.ring_attention: the arguments of the ranks cannot be compared; a rank has died, or "
+                           f"has not called ring_attention within the time-out: {error}") from error
     if reason is None and (found == mine).all():
         return
     of_ranks = [json.loads(bytes(row.numpy())) for row in found]
@@ -221,8 +230,8 @@ def _compare_ranks(group, described, reason):
     for n, other in enumerate(of_ranks):
         for name, value in of_ranks[0].items():
             if other[name] != value:
-                raise ValueError(f"tegula.ring_attention: rank {n} has {name}={other[name]}, and rank 0 has {name}={value}; they "
-                                 "must be equal in all ranks")
+                raise ValueError(f"tegula.ring_attention: rank {n} has {name}={other[name]}, and rank 0 has "
+                                 f"{name}={value}; they must be equal in all ranks")
 
 
 # Exchanges between ranks.
@@ -247,8 +256,8 @@ class _Exchange:
             self._fail(error)
 
     def _fail(self, error):
-        raise RuntimeError(f"tegula.ring_attention: the exchange with the ranks {self.ranks[0]} and {self.ranks[1]} of the group "
-                           f"failed; a rank has died, or has raised an error, or is late: {error}") from error
+        raise RuntimeError(f"tegula.ring_attention: the exchange with the ranks {self.ranks[0]} and {self.ranks[1]} of "
+                           f"the group failed; a rank has died, or has raised an error, or is late: {error}") from error
 
 
 class _Pair:
@@ -267,8 +276,8 @@ class _Pair:
 # The two passes.
 
 class _Merge:
-    """Adds o and lse of attention on several sets of keys. Some results wait in their own type, because each sum reads and
-    writes all of o in float32."""
+    """Adds o and lse of attention on several sets of keys. Some results wait in their own type, because each sum reads
+    and writes all of o in float32."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, dtype  # Those of o.
@@ -312,8 +321,8 @@ class _Merge:
 
 
 class _Ring:
-    """What both passes of a call share: the ranks, the calls of each step, and the options of the kernels. The methods that run
-    calls take the tensors of this rank and of the rank whose keys are here."""
+    """What both passes of a call share: the ranks, the calls of each step, and the options of the kernels. The methods
+    that run calls take the tensors of this rank and of the rank whose keys are here."""
 
     def __init__(self, group, layout, length, left, right, scale):
         self.group, self.world, self.rank = group, dist.get_world_size(group), dist.get_rank(group)
@@ -361,8 +370,8 @@ class _Ring:
         return merge.result()
 
     def backward(self, d_o, d_lse, q, k, v, o, lse, documents):
-        """Returns dq, dk and dv. Gradients of another rank's keys are added up on their way along the ring, and come home at
-        the end. Half of the work on this rank's own keys is done then, beside the last exchange."""
+        """Returns dq, dk and dv. Gradients of another rank's keys are added up on their way along the ring, and come
+        home at the end. The last exchange runs beside half of the calls on this rank's own keys."""
         dq = torch.zeros_like(q, dtype=torch.float32)
         own = _Pair(k, v, torch.float32)
         own.buffer.zero_()
@@ -372,8 +381,8 @@ class _Ring:
             for call in found:
                 rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
                 d_rows = [None if x is None else x[:, :, rows] for x in (d_o, d_lse)]
-                part, dk, dv = self._differentiate(call, *d_rows, q[:, :, rows], k[:, :, keys], v[:, :, keys], o[:, :, rows],
-                                                   lse[:, :, rows], self._variant(call, documents, step))
+                part, dk, dv = self._differentiate(call, *d_rows, q[:, :, rows], k[:, :, keys], v[:, :, keys],
+                                                   o[:, :, rows], lse[:, :, rows], self._variant(call, documents, step))
                 dq[:, :, rows].add_(part)
                 yield keys, dk, dv
 
@@ -414,14 +423,16 @@ class _Ring:
         return _operators.attention(q, k, v, None, None, None, None, None, *self._options(call))
 
     def _differentiate(self, call, d_o, d_lse, q, k, v, o, lse, variant):
-        """Returns dq, dk and dv of a call. o and lse are those of all keys, so that the probabilities are the final ones."""
+        """Returns dq, dk and dv of a call. o and lse are those of all keys, so that probabilities are final."""
         if variant:
             return _operators.flex_backward(d_o, d_lse, q, k, v, o, lse, [], *variant, self.scale, _COMPUTED, 0, 0,
                                             self.deterministic)[:3]
-        return _operators.backward(d_o, d_lse, q, k, v, o, lse, None, None, None, None, None, *self._options(call), False)[:3]
+        return _operators.backward(d_o, d_lse, q, k, v, o, lse, None, None, None, None, None, *self._options(call),
+                                   False)[:3]
 
     def _options(self, call):
-        """Returns the arguments of the operators from `scale` on. A causal mask has kernels that windows do not have."""
+        """Returns the arguments of the operators from `scale` on. Kernels with a causal mask are faster than with a
+        window."""
         aligned = call.right == (call.k_end - call.k_begin) - (call.q_end - call.q_begin)
         if call.left is None and call.right is not None and (call.right == 0 or aligned):
             return self.scale, True, call.right != 0, _NO_BOUND, _NO_BOUND, 0.0, 0.0, self.deterministic

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares ring attention on gloo processes with one process's float64. Four processes start once, and run all cases. Worlds of
-one, two and three ranks are groups of them."""
+"""Compares ring attention on gloo processes with one process's float64. Four processes start once, and run all cases.
+Worlds of one, two and three ranks are groups of them."""
 
 import dataclasses
 import datetime
@@ -81,8 +81,11 @@ def gradients(o, lse, q, k, v, d_o, d_lse):
 def run_case(case, group):
     """Returns the whole results, which the ranks have put together."""
     layout = case.options.get("layout", "zigzag")
-    *tensors, d_o, d_lse, documents = [
-        None if x is None else tegula.ring_shard(x, group, dim=1 if x.dim() == 2 else 2, layout=layout) for x in tensors_of(case)]
+
+    def part(x):
+        return None if x is None else tegula.ring_shard(x, group, dim=1 if x.dim() == 2 else 2, layout=layout)
+
+    *tensors, d_o, d_lse, documents = map(part, tensors_of(case))
     q, k, v = (x.requires_grad_() for x in tensors)
     o, lse = tegula.ring_attention(q, k, v, group, documents=documents, return_lse=True, **case.options)
     found = gradients(o, lse, q, k, v, d_o, d_lse)
@@ -172,7 +175,7 @@ def run_lonely(rank, group):
 
 
 def run_dying(dies, in_backward, group):
-    """A rank dies before its first exchange, or in the backward pass before its second one."""
+    """A rank dies before its first exchange, or before the second one of the backward pass."""
     exchange, count = dist.batch_isend_irecv, itertools.count(1)
     last = 1 if not in_backward else dist.get_world_size(group) - 1 + 2
 
@@ -206,7 +209,7 @@ def rank_main(rank, folder):
         for name, case in CASES.items():
             if rank in GROUPS[case.world]:
                 write(name, run_case(case, groups[case.world]))
-        dist.barrier()  # Ranks without a part of the last cases are early.
+        dist.barrier()  # Ranks that have no part of the last cases are early.
         write("different", run_different(rank))
         write("shards", run_shards(rank))
         write("unwanted", run_unwanted(rank))
@@ -279,8 +282,8 @@ def expected(case, tensors, d_o, d_lse, documents):
 @pytest.mark.parametrize("world", [1, 2, 3, 5])
 def test_calls_compute_each_score_once(layout, world):
     length = 6
-    at = [torch.tensor([piece.whole + n for piece in _ring_plan.pieces(layout, world, rank, length) for n in range(piece.length)])
-          for rank in range(world)]
+    at = [torch.cat([torch.arange(piece.whole, piece.whole + piece.length)
+                     for piece in _ring_plan.pieces(layout, world, rank, length)]) for rank in range(world)]
     assert torch.cat(at).sort().values.tolist() == list(range(world * length))
     bounds = [None, 0, 1, 4, 9, 30]
     for left, right in itertools.product(bounds, bounds):
@@ -294,7 +297,8 @@ def test_calls_compute_each_score_once(layout, world):
             for some in calls, sum(_ring_plan.halves(calls), []):
                 computed = torch.zeros(length, length, dtype=torch.int)
                 for call in some:
-                    away = torch.arange(call.k_end - call.k_begin)[None] - torch.arange(call.q_end - call.q_begin)[:, None]
+                    q, k = torch.arange(call.q_end - call.q_begin), torch.arange(call.k_end - call.k_begin)
+                    away = k[None] - q[:, None]
                     inside = (away >= (-100 if call.left is None else -call.left)) & (away <= (
                         100 if call.right is None else call.right))
                     computed[call.q_begin:call.q_end, call.k_begin:call.k_end] += inside
@@ -307,7 +311,8 @@ def test_a_causal_ring_has_equal_work_and_one_call_in_each_step():
         calls = [_ring_plan.calls("zigzag", 4, rank, source, 8, None, 0) for source in range(4)]
         assert [len(found) for found in calls] == [1] * 4
         scores.append([(call.q_end - call.q_begin) * (call.k_end - call.k_begin) for call, in calls])
-    assert all(sorted(found) == [32, 32, 32, 64] for found in scores)  # 64 is the rank's own part, half of which is hidden.
+    # 64 is the rank's own part, half of which is hidden.
+    assert all(sorted(found) == [32, 32, 32, 64] for found in scores)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, BRAIN], ids=str)
@@ -318,7 +323,8 @@ def test_results_are_merged(dtype, factor):
     seen = torch.rand(60, 60) < 0.2
     seen[7], seen[31] = False, False
     merge = ring._Merge(q.shape, dtype)
-    for n, (begin, end) in enumerate([(0, 60), (30, 60), (0, 30), (30, 60), (0, 60), (0, 60), (0, 30), (30, 60), (0, 60), (0, 60)]):
+    parts_of_rows = [(0, 60), (30, 60), (0, 30), (30, 60), (0, 60)] * 2
+    for n, (begin, end) in enumerate(parts_of_rows):
         keys = slice(6 * n, 6 * n + 6)
         hidden = torch.ones(60, dtype=torch.bool)
         hidden[begin:end] = False
@@ -388,8 +394,9 @@ def test_parts_have_the_layout_that_the_page_describes(ranks):
 
 def test_a_length_that_does_not_divide_is_an_error_in_every_rank(ranks):
     for found in ranks.found("shards"):
-        assert found["zigzag of 20"][:2] == ("ValueError", "tegula.ring_shard: dimension 0 of x has the size 20; it must divide "
-                                             "by 8, because 4 ranks hold 2 chunks each")
+        kind, text, _ = found["zigzag of 20"]
+        assert kind == "ValueError"
+        assert "dimension 0 of x has the size 20; it must divide by 8, because 4 ranks hold 2 chunks each" in text
         assert "it must divide by 4, because 4 ranks hold 1 chunk each" in found["contiguous of 18"][1]
         assert "layout is 'striped'; it must be one of 'zigzag', 'contiguous'" in found["layout"][1]
 
