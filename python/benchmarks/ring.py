@@ -352,13 +352,14 @@ def compared(results):
 
 # The comparison with float64.
 
-def exact(q, k, v, d_o, causal):
-    """Returns o, dq, dk and dv in float64, some rows at a time."""
+def plain(q, k, v, d_o, causal, dtype):
+    """Returns o, dq, dk and dv by the plain formula in a type, some rows at a time."""
     groups, (_, _, length, dim) = q.shape[1] // k.shape[1], q.shape
     rows = max(1, CHUNK_SCORES // length // q.shape[1] * 8)
-    q, k, v, d_o = (x[0].double() for x in (q, k, v, d_o))
+    q, k, v, d_o = (x[0].to(dtype) for x in (q, k, v, d_o))
     k, v = (x.repeat_interleave(groups, 0) for x in (k, v))
-    o, dq, dk, dv = torch.empty_like(d_o), torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    o, dq = torch.empty_like(d_o), torch.empty_like(q)
+    dk, dv = (torch.zeros_like(x, dtype=torch.promote_types(dtype, torch.float32)) for x in (k, v))
     for begin in range(0, length, rows):
         end = min(begin + rows, length)
         seen = end if causal else length
@@ -372,17 +373,18 @@ def exact(q, k, v, d_o, causal):
         ds = p.mul_(dp - (d_o[:, begin:end] * o[:, begin:end]).sum(-1, keepdim=True)) / math.sqrt(dim)
         dq[:, begin:end] = ds @ k[:, :seen]
         dk[:, :seen] += ds.transpose(1, 2) @ q[:, begin:end]
-    dk, dv = (x.view(-1, groups, length, x.shape[-1]).sum(1) for x in (dk, dv))
+    dk, dv = (x.view(-1, groups, length, x.shape[-1]).sum(1).to(dtype) for x in (dk, dv))
     return {name: x[None] for name, x in zip(("o", "dq", "dk", "dv"), (o, dq, dk, dv))}
 
 
 def check(options, device, causal):
-    """Returns the largest errors of the ring and of one GPU. The ring's may be twice as large, or twice the rounding of
-    the result."""
+    """Returns the largest errors of the ring, of one GPU's kernel and of the plain formula. The ring is right with at
+    most twice the error of the formula, or twice the rounding of the result."""
     tensors = random_inputs(options, device, options.check_length)
     for x in tensors:
         dist.broadcast(x, 0)
-    expected = exact(*tensors, causal)
+    expected = plain(*tensors, causal, torch.float64)
+    formula = plain(*tensors, causal, TYPES[options.dtype])
 
     def results(tensors, attention):
         device.poison()
@@ -399,10 +401,10 @@ def check(options, device, causal):
     found, right = {}, True
     for name, whole in expected.items():
         error = largest(error_of(ours[name], tegula.ring_shard(whole)))
-        error_of_one = error_of(one[name], whole)
+        error_of_formula = error_of(formula[name], whole)
         rounding = torch.finfo(TYPES[options.dtype]).eps / 2 * whole.abs().max().item()
-        right &= error <= 2 * max(error_of_one, rounding)
-        found[name] = {"ring": error, "one_gpu": error_of_one}
+        right &= error <= 2 * max(error_of_formula, rounding)
+        found[name] = {"ring": error, "one_gpu": error_of(one[name], whole), "formula": error_of_formula}
     return {"right": right, "errors": found}
 
 

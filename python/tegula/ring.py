@@ -49,8 +49,8 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     check       compares the arguments of all ranks before anything is sent. All ranks must pass the same
 
     o and lse have gradients for q, k and v, in the ranks that hold them. All ranks must run the backward pass, for the
-    same calls in the same order. Besides its results a rank needs memory for two parts of k and v, and in the backward
-    pass also for three parts in float32.
+    same calls in the same order. The forward pass needs memory for two parts of k and v and for up to four of o, next
+    to its results. The backward pass needs two parts of k and v, and in float32 three parts of them and one of q.
 
     Raises ValueError, NotImplementedError, or RuntimeError with the message of the library. If the ranks' arguments
     differ, or one rank refuses its own, all ranks raise ValueError with the rank, the argument and its values, and the
@@ -58,7 +58,7 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     group, at the first exchange that misses it, and the group is broken. If they wait for NCCL, PyTorch's watchdog ends
     them instead. The algorithm is that of Liu, Zaharia and Abbeel, 2023."""
     group = _group("ring_attention", group)
-    reason = _refusal(q, k, v, causal, window, documents, layout, scale)
+    reason = _refusal(q, k, v, window, documents, layout, scale)
     if check:
         _compare_ranks(group, _described(q, k, v, causal, window, documents, layout, scale), reason)
     if reason:
@@ -132,17 +132,16 @@ def _check_layout(function, layout):
         raise ValueError(f"tegula.{function}: layout is {layout!r}; it must be one of {names}")
 
 
-def _refusal(q, k, v, causal, window, documents, layout, scale):
-    """Returns the exception with which these arguments are refused, or None."""
+def _refusal(*arguments):
+    """Returns the exception with which _check_arguments() refuses these arguments, or None."""
     try:
-        _check_arguments(q, k, v, window, documents, layout)
-        hash((bool(causal), None if scale is None else float(scale)))
+        _check_arguments(*arguments)
     except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
         return error
     return None
 
 
-def _check_arguments(q, k, v, window, documents, layout):
+def _check_arguments(q, k, v, window, documents, layout, scale):
     _check_layout("ring_attention", layout)
     if not q.dim() == k.dim() == v.dim() == 4:
         raise ValueError("tegula.ring_attention: q, k and v must be [batch, heads, length, dim]")
@@ -164,6 +163,8 @@ def _check_arguments(q, k, v, window, documents, layout):
     if len(window) != 2 or not all(bound is None or 0 <= bound <= _MOST_LEFT for bound in window):
         raise ValueError(f"tegula.ring_attention: window is {window!r}; it must be (left, right), each None or from "
                          f"0 to {_MOST_LEFT}")
+    if scale is not None and not isinstance(scale, (int, float)):
+        raise ValueError(f"tegula.ring_attention: scale is {scale!r}; it must be a number or None")
     if documents is not None and (documents.dtype != torch.int32 or documents.shape != (batch, length)
                                   or documents.device != q.device):
         raise ValueError(f"tegula.ring_attention: documents is {documents.dtype} {tuple(documents.shape)} on "
@@ -276,8 +277,8 @@ class _Pair:
 # The two passes.
 
 class _Merge:
-    """Adds o and lse of attention on several sets of keys. Some results wait in their own type, because each sum reads
-    and writes all of o in float32."""
+    """Adds o and lse of attention on several sets of keys. Up to _HELD results wait in their own type, because each sum
+    reads and writes all of o in float32."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, dtype  # Those of o.
@@ -358,7 +359,7 @@ class _Ring:
         pairs = [_Pair(k, v, k.dtype).copy_(k, v), _Pair(k, v, k.dtype)] if self.steps > 1 else []
         for step in range(self.steps):
             exchange = None
-            if step < self.steps - 1:  # Posted first, so that it runs beside the kernels of this step.
+            if step < self.steps - 1:  # Posted first, so that it runs during the kernels of this step.
                 exchange = self.shift(pairs[step % 2], pairs[(step + 1) % 2])
             for call in self.calls(step):
                 rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
@@ -371,7 +372,7 @@ class _Ring:
 
     def backward(self, d_o, d_lse, q, k, v, o, lse, documents):
         """Returns dq, dk and dv. Gradients of another rank's keys are added up on their way along the ring, and come
-        home at the end. The last exchange runs beside half of the calls on this rank's own keys."""
+        home at the end. The last exchange runs during half of the calls on this rank's own keys."""
         dq = torch.zeros_like(q, dtype=torch.float32)
         own = _Pair(k, v, torch.float32)
         own.buffer.zero_()

@@ -33,6 +33,7 @@ class Case:
     heads: tuple = (2, 2)
     dims: tuple = (16, 16)
     documents: bool = False
+    order: tuple = (0, 1, 2, 3)  # Of the dimensions in memory.
 
 
 HALF, BRAIN = torch.float16, torch.bfloat16
@@ -41,7 +42,7 @@ CASES = {
     "causal": Case(4, dict(causal=True)),
     "causal, contiguous": Case(4, dict(causal=True, layout="contiguous")),
     "full, contiguous": Case(4, dict(layout="contiguous"), length=92),
-    "causal, bfloat16, grouped heads": Case(4, dict(causal=True), BRAIN, heads=(4, 2)),
+    "causal, bfloat16, grouped heads": Case(4, dict(causal=True), BRAIN, heads=(4, 2), order=(0, 2, 1, 3)),
     "full, bfloat16": Case(4, {}, BRAIN),
     "scale and head dimensions": Case(4, dict(causal=True, scale=-0.3), dims=(20, 12), heads=(3, 1)),
     "scale of 0": Case(2, dict(scale=0)),
@@ -86,7 +87,8 @@ def run_case(case, group):
         return None if x is None else tegula.ring_shard(x, group, dim=1 if x.dim() == 2 else 2, layout=layout)
 
     *tensors, d_o, d_lse, documents = map(part, tensors_of(case))
-    q, k, v = (x.requires_grad_() for x in tensors)
+    back = [case.order.index(axis) for axis in range(4)]
+    q, k, v, d_o = (x.permute(case.order).contiguous().permute(back).requires_grad_() for x in (*tensors, d_o))
     o, lse = tegula.ring_attention(q, k, v, group, documents=documents, return_lse=True, **case.options)
     found = gradients(o, lse, q, k, v, d_o, d_lse)
     return {name: tegula.ring_unshard(x, group, layout=layout) for name, x in found.items()}
@@ -118,6 +120,7 @@ def run_different(rank):
         "layout": (parts(), dict(layout="contiguous" if odd else "zigzag")),
         "odd length": (parts(7 if odd else 8), {}),
         "refused": (parts(dtype=torch.float64 if odd else torch.float32), {}),
+        "no number": (parts(), dict(scale="1" if odd else 1)),
         "window": (parts(), dict(window=(-2 if odd else 2, None))),
         "no tensor": (["q" if odd else parts()[0], *parts()[1:]], {}),
         "gradient": ([parts()[0].requires_grad_(odd), *parts()[1:]], {}),
@@ -195,6 +198,7 @@ def run_dying(dies, in_backward, group):
 def rank_main(rank, folder):
     """One of the processes. Writes what it finds to files of its own."""
     torch.set_num_threads(1)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
     def write(name, found):
         torch.save(found, folder / f"{name}.{rank}.part")
@@ -301,6 +305,8 @@ def test_calls_compute_each_score_once(layout, world):
                     away = k[None] - q[:, None]
                     inside = (away >= (-100 if call.left is None else -call.left)) & (away <= (
                         100 if call.right is None else call.right))
+                    assert inside.any(0).all() and inside.any(1).all()
+                    assert all(bound is None or bound >= 0 for bound in (call.left, call.right))
                     computed[call.q_begin:call.q_end, call.k_begin:call.k_end] += inside
                 assert torch.equal(computed, seen.int())
 
@@ -317,14 +323,14 @@ def test_a_causal_ring_has_equal_work_and_one_call_in_each_step():
 
 @pytest.mark.parametrize("dtype", [torch.float32, BRAIN], ids=str)
 @pytest.mark.parametrize("factor", [1, 300])
-def test_results_are_merged(dtype, factor):
+@pytest.mark.parametrize("first", [(0, 60), (30, 60)], ids=str)
+def test_results_are_merged(dtype, factor, first):
     # 300 gives sums of exponentials whose logarithms differ by more than float32 has exponents.
     q, k, v = (torch.randn(2, 2, 60, 16, dtype=torch.float64) for _ in range(3))
     seen = torch.rand(60, 60) < 0.2
     seen[7], seen[31] = False, False
     merge = ring._Merge(q.shape, dtype)
-    parts_of_rows = [(0, 60), (30, 60), (0, 30), (30, 60), (0, 60)] * 2
-    for n, (begin, end) in enumerate(parts_of_rows):
+    for n, (begin, end) in enumerate([first, (30, 60), (0, 30), (30, 60), (0, 60)] * 2):
         keys = slice(6 * n, 6 * n + 6)
         hidden = torch.ones(60, dtype=torch.bool)
         hidden[begin:end] = False
@@ -363,6 +369,7 @@ DIFFERENT = {
     "gradient": "rank 2 has requires_grad=True, and rank 0 has requires_grad=False",
     "odd length": "this rank's part has 7 positions; with layout=\"zigzag\" the number must be even",
     "refused": "q is torch.float64; it must be float32, float16 or bfloat16",
+    "no number": "scale is '1'; it must be a number or None",
     "window": "window is (-2, None); it must be (left, right)",
     "no tensor": "'str' object has no attribute 'dim'",
 }
@@ -374,7 +381,7 @@ def test_different_arguments_are_an_error_in_every_rank(ranks, name):
         kind, text, seconds = found[name]
         assert DIFFERENT[name] in text
         assert seconds < SHORT_SECONDS
-        refused = name in ("odd length", "refused", "window", "no tensor")
+        refused = name in ("odd length", "refused", "no number", "window", "no tensor")
         assert ("rank 2 refuses its arguments: " in text) == (refused and rank != 2)
         assert kind == "ValueError" or rank == 2 and refused
 
