@@ -6,6 +6,8 @@ scaled_dot_product_attention   the function of torch.nn.functional
 patched                        redirects torch.nn.functional's function
 flex_attention                 the function of torch.nn.attention.flex_attention
 create_block_mask              its block masks
+ring_attention                 attention over a sequence whose parts are on the ranks of a process group
+ring_shard, ring_unshard       cut a rank's part out of a tensor, and put the parts together
 flash_attn                     the functions of the package flash_attn
 hugging_face                   attn_implementation="tegula" for transformers
 """
@@ -14,10 +16,11 @@ import importlib
 
 __version__ = "0.1.0"
 __all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
-           "flash_attn", "hugging_face"]
+           "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face"]
 
 _HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",
-          "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex"}
+          "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex",
+          "ring_attention": "ring", "ring_shard": "ring", "ring_unshard": "ring"}
 
 
 def __getattr__(name):

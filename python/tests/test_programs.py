@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests tools/run-suites on a small suite, and examples/train_gpt on a small model."""
+"""Tests tools/run-suites on a small suite, examples/train_gpt on a small model, and the programs of ring attention."""
 
 import json
 import os
@@ -67,3 +67,26 @@ def test_training_sees_the_same_losses():
     ours, others = (json.loads(line)["losses"] for line in result.stdout.splitlines())
     assert len(ours) == 8 and max(abs(x - y) for x, y in zip(ours, others)) < 0.01
     assert ours[-1] < ours[0]
+
+
+def run_two(*command):
+    return run("-m", "torch.distributed.run", "--nproc-per-node", 2, *command, CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1")
+
+
+def test_the_example_of_ring_attention_runs():
+    result = run_two(ROOT / "examples/ring_attention/ring_attention.py")
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["rank 0 of 2: equal True", "rank 1 of 2: equal True"]
+
+
+def test_the_benchmark_of_ring_attention_compares_and_times():
+    result = run_two(ROOT / "python/benchmarks/ring.py", "--device", "cpu", "--lengths", 64, "--check-length", 64,
+                     "--dim", 16, "--heads", 2, "--masks", "causal", "--rounds", 1, "--window-ms", 1)
+    assert result.returncode == 0, result.stderr
+    check, *passes = map(json.loads, result.stdout.splitlines())
+    assert check["right"] and check["errors"].keys() == {"o", "dq", "dk", "dv"}
+    assert [line["pass"] for line in passes] == ["forward", "backward"]
+    for line in passes:
+        timed = {name for name, result in line["results"].items() if result.get("ms", 0) > 0}
+        assert timed == {"ring", "ring that sends nothing", "one GPU", "exchanges"}
+        assert "RuntimeError" in line["results"]["PyTorch, cudnn"]["error"]
