@@ -75,7 +75,7 @@ struct Inputs {
   VariantViews tensors;
 };
 
-/// What an expression may modify.
+/// The element that an expression may modify.
 enum class Element { score, probability };
 
 /// A part of an expression. Its operands are earlier nodes.
