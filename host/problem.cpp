@@ -174,6 +174,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
   TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
   TEGULA_RETURN_IF_ERROR(checkRange("block_mask", problem->block_mask, TEGULA_BLOCK_MASK_GIVEN));
+  TEGULA_RETURN_IF_ERROR(checkRange("scores_output", problem->scores_output, TEGULA_SCORES_PROBABILITIES));
   TEGULA_RETURN_IF_ERROR(checkUnion(*problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonalOffset(*problem));
@@ -191,6 +192,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.dropout_p = problem->dropout_p;
   result.sinks = problem->sinks != 0;
   result.diagonal_offset = problem->diagonal_offset != 0;
+  result.scores_output = static_cast<ScoresOutput>(problem->scores_output);
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;
