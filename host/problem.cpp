@@ -209,8 +209,10 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
 }
 
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {
-  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8));
-  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".rank", tensor.rank, kMaxRank));
+  if (tensor.dtype < 0 || tensor.dtype > TEGULA_I8)
+    return outOfRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8);
+  if (tensor.rank < 0 || tensor.rank > kMaxRank)
+    return outOfRange(std::string(name) + ".rank", tensor.rank, kMaxRank);
   TensorRef result;
   result.data = tensor.data;
   result.dtype = static_cast<DType>(tensor.dtype);
