@@ -87,7 +87,7 @@ int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k 
 /// differ between equal problems.
 ProblemKey keyOf(tegula_attention_problem problem) {
   static_assert(sizeof(tegula_attention_problem) ==
-                        22 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) + sizeof(char *) &&
+                        24 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) + sizeof(char *) &&
                     sizeof(tegula_key_set) == 2 * sizeof(int32_t) + 3 * sizeof(int64_t),
                 "there are no gaps");
   const char *text = std::exchange(problem.variant_text, nullptr);

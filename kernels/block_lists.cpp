@@ -38,11 +38,11 @@ ScoreStrip stripOfInstance(const AttentionConfig &c, const Scores &scores) {
 /// Returns the number of true elements of a matrix: i32 [1].
 Value countOf(Value condition) { return reduceSum(reduceSum(select(condition, 1, 0), 1), 0); }
 
-/// Returns the state of the tile of keys from `key` on: i32 [1].
-Value stateOf(const AttentionConfig &c, const ScoreStrip &strip, Value seqlen_q, Value key) {
+/// Returns the state of a tile from its scores: i32 [1].
+Value stateOf(const AttentionConfig &c, Value allowed, Value seqlen_q) {
   Value row = programId(0) * c.block_m;
   Value isRow = asColumn(row + iota(c.block_m)) < seqlen_q; // [block_m, 1]
-  Value count = countOf(broadcast(strip.allowed({key}) & isRow, {c.block_m, c.block_n}));
+  Value count = countOf(broadcast(allowed & isRow, {c.block_m, c.block_n}));
   Value all = min(cast(i32, seqlen_q - row), c.block_m) * c.block_n;
   return select(count == 0, int(hidden), select(count == all, int(whole), int(partial)));
 }
@@ -57,12 +57,18 @@ void tileStates(const AttentionConfig &c, Strips strips, View states, const Leng
   View of = states.at(head.batch, head.head);
   strip.visits().aligned().forEach([&](const Visit &tile) {
     Value block = programId(0), keys = tile.position / c.block_n;
-    auto store = [&] {
-      Value state = reshape(stateOf(c, strip, head.seqlen_q, tile.position), {1, 1});
+    auto storeState = [&](Value state) {
       if (strips == Strips::queries)
-        of.store({block, keys}, state);
+        of.store({block, keys}, reshape(state, {1, 1}));
       else
-        of.store({keys, block}, state);
+        of.store({keys, block}, reshape(state, {1, 1}));
+    };
+    // Most tiles are whole or hidden, which bounds of their positions tell.
+    auto store = [&] {
+      Value allowed = strip.allowed({tile.position});
+      const Enclosure bounds = enclose(allowed);
+      when(bounds.always, [&] { storeState(fill({1}, int(whole))); });
+      when(bounds.sometimes & !bounds.always, [&] { storeState(stateOf(c, allowed, head.seqlen_q)); });
     };
     if (c.hasTilesInBlocks())
       when(strip.blockState(tile.position) != 0, store);

@@ -178,6 +178,25 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
 
+/// Returns f32 [batch, heads, seqlen_q, seqlen_k]: `output` is TEGULA_SCORES_...
+Tensor scores(const Tensor &q, const Tensor &k, const Tensor &v, int64_t output, double scale, bool causal,
+              const OptionalTensor &bias, const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
+              const OptionalTensor &sinks, const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
+              int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
+                           bottom_right, window_left, window_right, softcap, dropout_p};
+  const Inputs inputs = {q, k, v, scale, variantTensors(options)};
+  const auto guard = guardFor(q);
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
+  Tensor result = empty(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]}, ScalarType::Float);
+  tegula_attention_problem problem = problemOf(inputs, options);
+  problem.scores_output = int32_t(output);
+  auto args = argsOf<tegula_forward_args>(options);
+  args.scores = view("scores", result);
+  runForward(inputs, problem, args);
+  return result;
+}
+
 constexpr int64_t kDimUnit = 8, kLargestDim = 256; // As in tegula/_attention.py.
 
 /// Returns true if kernels take the tensors as they are: [batch, heads, length, dim] with equal batch sizes, and
@@ -327,6 +346,7 @@ STABLE_TORCH_LIBRARY(tegula, library) {
   library.def("attention_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
               "lse, " TEGULA_OPTIONS ", bool wants_dbias=False) -> "
               "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias, Tensor d_sinks)");
+  library.def("attention_scores(Tensor q, Tensor k, Tensor v, int output, " TEGULA_OPTIONS ") -> Tensor");
   library.def("plain_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool grouped) -> "
               "(Tensor? o, Tensor? lse)");
   library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ") -> (Tensor o, Tensor lse)");
@@ -337,6 +357,7 @@ STABLE_TORCH_LIBRARY(tegula, library) {
 void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("attention_forward", TORCH_BOX(&forward));
   library.impl("attention_backward", TORCH_BOX(&backward));
+  library.impl("attention_scores", TORCH_BOX(&scores));
   library.impl("plain_forward", TORCH_BOX(&plainForward));
   library.impl("flex_forward", TORCH_BOX(&flexForward));
   library.impl("flex_backward", TORCH_BOX(&flexBackward));

@@ -10,6 +10,7 @@ from . import _operators
 _NO_BOUND = -1
 _LARGEST_DIM = 256
 _DIM_UNIT = 8
+_SCORES = ("products", "scores", "probabilities")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -42,9 +43,10 @@ def padded(x):
 
 
 def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None,
-              softcap=0.0, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False):
+              softcap=0.0, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False,
+              return_scores=None):
     """Returns o [batch, heads, seqlen_q, value_dim] and lse, float32 [batch, heads, seqlen_q], the natural logarithm of the
-    denominator.
+    denominator; with `return_scores` also a number of each score, float32 [batch, heads, seqlen_q, seqlen_k].
 
     q [batch, heads, seqlen_q, head_dim], k [batch, kv_heads, seqlen_k, head_dim] and v [batch, kv_heads, seqlen_k, value_dim]
     have any strides. Query heads share kv heads as repeat_interleave would repeat them. A row that sees no key gives o = 0.
@@ -61,24 +63,28 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     dropout_p     the probability of dropping an element of the softmax, up to 0.998
     dropout_state int64 [2] on the device of q: seed and offset of dropout; None: drawn from PyTorch's generator
     deterministic writes the same gradients in each run, as torch.use_deterministic_algorithms() does
+    return_scores "products": scale * q k^T; "scores": what bias, softcap, ALiBi and masks make of them, -inf where a query does
+                  not see a key; "probabilities": the softmax, negated where dropout drops. They have no gradient
 
     o and lse have gradients for q, k, v, bias and sinks. Raises ValueError, NotImplementedError, or RuntimeError with the
     message of the library."""
     has_tensors = not (bias is mask is alibi_slopes is sinks is None)
     has_diagonal = window != (None, None) or causal and bottom_right
-    if not (has_tensors or has_diagonal or softcap or dropout_p or deterministic):
+    if not (has_tensors or has_diagonal or softcap or dropout_p or deterministic or return_scores):
         o, lse = _operators.plain(q, k, v, scale, causal, grouped=True)
         if o is not None:
             return o, lse
     reason = refusal(q, k, v)
     if reason:
         raise NotImplementedError("tegula.attention: " + reason)
+    if return_scores is not None and return_scores not in _SCORES:
+        raise ValueError(f"tegula.attention: return_scores is {return_scores!r}; it must be None or one of {_SCORES}")
     return compute(q, k, v, bias, mask, causal, window, bottom_right, scale, softcap, alibi_slopes, sinks, dropout_p,
-                   dropout_state, deterministic)
+                   dropout_state, deterministic, return_scores)
 
 
 def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None, softcap=0.0,
-            alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False):
+            alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False, return_scores=None):
     """Returns what attention() returns, for tensors that it does not refuse."""
     if dropout_p and dropout_state is None:
         dropout_state = torch.randint(2**62, (2,), dtype=torch.int64, device=q.device)
@@ -87,7 +93,12 @@ def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bo
     elif scale == 0:  # The library takes 0 for the default.
         q, scale = q * 0, 1.0
     left, right = (_NO_BOUND if bound is None else bound for bound in window)
-    o, lse = _operators.attention(padded(q), padded(k), padded(v), scale, causal, bias, mask, alibi_slopes, sinks,
-                                  dropout_state if dropout_p else None, bottom_right, left, right, softcap, dropout_p,
-                                  deterministic or torch.are_deterministic_algorithms_enabled())
-    return (o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]), lse
+    tensors = padded(q), padded(k), padded(v)
+    options = (scale, causal, bias, mask, alibi_slopes, sinks, dropout_state if dropout_p else None, bottom_right, left, right,
+               softcap, dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
+    o, lse = _operators.attention(*tensors, *options)
+    o = o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]
+    if return_scores is None:
+        return o, lse
+    with torch.no_grad():
+        return o, lse, _operators.scores(*tensors, _SCORES.index(return_scores) + 1, *options)

@@ -13,6 +13,7 @@ torch.ops.load_library(pathlib.Path(__file__).with_name("_torch.so"))
 
 forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
+scores = torch.ops.tegula.attention_scores.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
 
@@ -30,6 +31,11 @@ def _empty_ordered_as(like, sizes):
 @torch.library.register_fake("tegula::attention_forward")
 def _(q, k, v, *options):
     return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::attention_scores")
+def _(q, k, v, output, *options):
+    return q.new_empty((*q.shape[:3], k.shape[2]), dtype=torch.float32)
 
 
 @torch.library.register_fake("tegula::plain_forward")
@@ -115,7 +121,7 @@ def plain(q, k, v, scale, causal, grouped):
     heads than k and v. None of this is for graphs: they record `forward`."""
     if (torch.compiler.is_compiling() or torch._C._is_any_autocast_enabled() or torch._C._are_functorch_transforms_active() or
             torch._C._len_torch_dispatch_stack() or torch.are_deterministic_algorithms_enabled() or
-            not (q.is_cpu or q.is_cuda)):
+            not (q.is_cpu or q.is_cuda) or q.is_nested or k.is_nested or v.is_nested):
         return None, None
     if scale is None:
         scale = 0.0  # The library takes 0 for the default.

@@ -31,17 +31,29 @@ def _with_slopes(q, k, v, alibi_slopes, **options):
 
 def flash_attn_func(q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
                     alibi_slopes=None, deterministic=False, return_attn_probs=False):
-    """Returns o [batch, seqlen_q, heads, value_dim]; with `return_attn_probs`, o, lse and None.
+    """Returns o [batch, seqlen_q, heads, value_dim]; with `return_attn_probs`, o, lse, and s_dmask if there is dropout, otherwise
+    None.
 
     A window (left, right) lets a query see keys from diagonal - left to diagonal + right; -1 is no bound. alibi_slopes are
-    float32 [heads] or [batch, heads]. With dropout the probabilities themselves are not returned."""
-    if return_attn_probs and dropout_p > 0:
-        raise NotImplementedError("flash_attn: return_attn_probs with dropout_p > 0; Tegula does not return probabilities")
-    o, lse = _with_slopes(*(x.transpose(1, 2) for x in (q, k, v)), alibi_slopes, causal=causal, bottom_right=True,
-                          window=tuple(None if bound < 0 else int(bound) for bound in window_size), scale=softmax_scale,
-                          softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
+    float32 [heads] or [batch, heads]. s_dmask [batch, heads, seqlen_q, seqlen_k], in the type of q, is exp(score - maximum of
+    the row), negative where dropout drops it."""
+    with_scores = return_attn_probs and dropout_p > 0
+    o, lse, *scores = _with_slopes(
+        *(x.transpose(1, 2) for x in (q, k, v)), alibi_slopes, causal=causal, bottom_right=True,
+        window=tuple(None if bound < 0 else int(bound) for bound in window_size), scale=softmax_scale, softcap=softcap,
+        dropout_p=dropout_p, deterministic=deterministic, return_scores="probabilities" if with_scores else None)
     o = o.transpose(1, 2)
-    return (o, lse, None) if return_attn_probs else o
+    if dropout_p:  # flash_attn divides by 1 - dropout_p, although it too keeps a multiple of 1/256.
+        o = o * (round(256 * (1 - dropout_p)) / 256 / (1 - dropout_p))
+    if not return_attn_probs:
+        return o
+    return o, lse, _relative_to_maximum(scores[0]).to(q.dtype) if with_scores else None
+
+
+def _relative_to_maximum(probabilities):
+    """Divides each row by its largest magnitude. A row without keys stays 0."""
+    largest = probabilities.abs().amax(-1, keepdim=True)
+    return probabilities / largest.where(largest > 0, 1)
 
 
 def flash_attn_kvpacked_func(q, kv, *args, **options):

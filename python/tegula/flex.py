@@ -49,6 +49,9 @@ def _blocks_of(block_mask):
 def _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux):
     if not query.dim() == key.dim() == value.dim() == 4:
         raise NotImplementedError("tegula.flex_attention: query, key and value must be [batch, heads, length, dim]")
+    if not query.dtype == key.dtype == value.dtype:
+        raise ValueError("tegula.flex_attention: expected query, key, and value to have the same dtype, but got "
+                         f"{query.dtype}, {key.dtype} and {value.dtype}")
     if query.shape[1] != key.shape[1] and not enable_gqa:
         raise ValueError(f"tegula.flex_attention: query has {query.shape[1]} heads, and key has {key.shape[1]}; set enable_gqa "
                          "if query heads share them")
@@ -61,8 +64,8 @@ def _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux):
         raise ValueError(f"tegula.flex_attention: block_mask is on {lists[0].device}, and query is on {query.device}; they must be "
                          "equal")
     if kind != _NONE and tuple(block_mask.shape[-2:]) != lengths:
-        raise ValueError(f"tegula.flex_attention: block_mask is for {block_mask.shape[-2]} queries and {block_mask.shape[-1]} "
-                         f"keys; there are {lengths[0]} queries and {lengths[1]} keys")
+        raise ValueError(f"tegula.flex_attention: block_mask was created for {block_mask.shape[-2]} queries and "
+                         f"{block_mask.shape[-1]} keys; there are {lengths[0]} queries and {lengths[1]} keys")
     if return_lse and return_aux is not None:
         raise ValueError("tegula.flex_attention: return_lse and return_aux are set; set return_aux only")
     if getattr(return_aux, "max_scores", False):
@@ -70,6 +73,14 @@ def _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux):
     reason = refusal(query, key, value)
     if reason:
         raise NotImplementedError("tegula.flex_attention: " + reason)
+
+
+def _ordered_as(query, o):
+    """Returns `o` with the order of axes in memory that `query` has. Kernels write rows of adjacent elements."""
+    if query.stride(-1) == 1:
+        return o
+    order = sorted(range(4), key=lambda axis: -query.stride(axis))
+    return o.permute(order).contiguous().permute([order.index(axis) for axis in range(4)])
 
 
 @torch.compiler.disable(reason="tegula.flex_attention records score_mod and mask_mod itself; the graph breaks around it")
@@ -94,7 +105,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         query, scale = query * 0, 1.0
     o, lse = _operators.flex(padded(query), padded(key), padded(value), learnt, constant, lists, text, scale, kind, block_q,
                              block_k, torch.are_deterministic_algorithms_enabled())
-    o = o if o.shape[-1] == value.shape[-1] else o[..., :value.shape[-1]]
+    o = _ordered_as(query, o if o.shape[-1] == value.shape[-1] else o[..., :value.shape[-1]])
     if return_aux is not None:
         return o, torch.nn.attention.flex_attention.AuxOutput(lse=lse if return_aux.lse else None, max_scores=None)
     return (o, lse) if return_lse else o

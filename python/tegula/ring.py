@@ -421,24 +421,26 @@ class _Ring:
     def _attend(self, call, q, k, v, variant):
         if variant:
             return _operators.flex_forward(q, k, v, [], *variant, self.scale, _COMPUTED, 0, 0, self.deterministic)
-        return _operators.attention(q, k, v, None, None, None, None, None, *self._options(call))
+        return _operators.attention(q, k, v, *self._options(call))
 
     def _differentiate(self, call, d_o, d_lse, q, k, v, o, lse, variant):
         """Returns dq, dk and dv of a call. o and lse are those of all keys, so that probabilities are final."""
         if variant:
             return _operators.flex_backward(d_o, d_lse, q, k, v, o, lse, [], *variant, self.scale, _COMPUTED, 0, 0,
                                             self.deterministic)[:3]
-        return _operators.backward(d_o, d_lse, q, k, v, o, lse, None, None, None, None, None, *self._options(call),
-                                   False)[:3]
+        return _operators.backward(d_o, d_lse, q, k, v, o, lse, *self._options(call))[:3]
 
     def _options(self, call):
         """Returns the arguments of the operators from `scale` on. Kernels with a causal mask are faster than with a
         window."""
         aligned = call.right == (call.k_end - call.k_begin) - (call.q_end - call.q_begin)
         if call.left is None and call.right is not None and (call.right == 0 or aligned):
-            return self.scale, True, call.right != 0, _NO_BOUND, _NO_BOUND, 0.0, 0.0, self.deterministic
-        left, right = (_NO_BOUND if bound is None else bound for bound in (call.left, call.right))
-        return self.scale, False, False, left, right, 0.0, 0.0, self.deterministic
+            causal, bottom_right, left, right = True, call.right != 0, _NO_BOUND, _NO_BOUND
+        else:
+            causal, bottom_right = False, False
+            left, right = (_NO_BOUND if bound is None else bound for bound in (call.left, call.right))
+        tensors = [None] * 5  # No bias, mask, slopes, sinks and dropout.
+        return self.scale, causal, *tensors, bottom_right, left, right, 0.0, 0.0, self.deterministic
 
     def _variant(self, call, documents, step):
         """Returns the tensors and the text of the variant that compares documents, or None."""

@@ -56,6 +56,8 @@ def _autocast(*tensors):
 
 def _reason(query, key, value, attn_mask, dropout_p, enable_gqa):
     """Returns why Tegula does not compute a call, or None."""
+    if query.is_nested or key.is_nested or value.is_nested:
+        return "a tensor is nested"
     if min(x.dim() for x in (query, key, value)) < (3 if enable_gqa else 2):
         return "a tensor has too few dimensions"
     if 0.998 < dropout_p:

@@ -57,10 +57,23 @@ def test_statistics(device):
     assert probabilities is None
 
 
+def test_probabilities_show_what_dropout_drops(device):
+    q, k, v = (torch.randn(2, n, 4, 16, device=device, dtype=torch.float16) for n in (65, 130, 130))
+    o, lse, s_dmask = flash_attn.flash_attn_func(q, k, v, 0.25, causal=True, return_attn_probs=True)
+    s = torch.einsum("bqhd,bkhd->bhqk", q.double(), k.double()) / 4
+    hidden = torch.ones(65, 130, dtype=torch.bool, device=device).tril(65).logical_not()
+    p = s.masked_fill(hidden, float("-inf")).softmax(-1)
+    relative = s_dmask.double().abs()
+    assert s_dmask.dtype == q.dtype and torch.allclose(relative, p / p.amax(-1, keepdim=True), atol=2e-3)
+    kept = s_dmask.signbit().logical_not()
+    share = kept[(~hidden).expand_as(kept)].double().mean().item()
+    assert abs(share - 0.75) < 0.02
+    expected = torch.einsum("bhqk,bkhd->bqhd", p * kept / 0.75, v.double())
+    assert torch.allclose(o.double(), expected, atol=4e-3)
+
+
 def test_what_is_not_computed_is_named(device):
     q = torch.randn(1, 8, 1, 16, device=device, dtype=torch.float16)
-    with pytest.raises(NotImplementedError, match="return_attn_probs with dropout_p > 0"):
-        flash_attn.flash_attn_func(q, q, q, dropout_p=0.5, return_attn_probs=True)
     with pytest.raises(NotImplementedError, match="flash_attn_varlen_func: Tegula has no sequences of variable lengths"):
         flash_attn.flash_attn_varlen_func(q, q, q)
 

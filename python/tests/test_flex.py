@@ -313,7 +313,7 @@ def test_what_is_not_computed_is_named():
         flex_attention(q, k, v, return_aux=torch_flex.AuxRequest(max_scores=True))
     with pytest.raises(ValueError, match="query has 4 heads, and key has 2; set enable_gqa"):
         flex_attention(q, k[:, :2], v[:, :2])
-    with pytest.raises(ValueError, match=f"block_mask is for 64 queries and {S} keys; there are {S} queries and {S} keys"):
+    with pytest.raises(ValueError, match=f"block_mask was created for 64 queries and {S} keys; there are {S} queries and {S} keys"):
         flex_attention(q, k, v, None, tegula.create_block_mask(causal, None, None, 64, S))
     block_mask = torch_flex.create_block_mask(causal, None, None, S, S, device=torch.get_default_device()).to("meta")
     with pytest.raises(ValueError, match=f"block_mask is on meta, and query is on {q.device}; they must be equal"):

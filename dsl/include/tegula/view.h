@@ -100,4 +100,16 @@ struct ViewGradient {
 Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered = {},
                     Location where = Location::current());
 
+/// Two i1 scalars that bound a condition over all elements of a tile.
+struct Enclosure {
+  Value sometimes; ///< False: the condition is false for all elements. True says nothing.
+  Value always;    ///< True: the condition is true for all elements. False says nothing.
+};
+
+/// Returns what the expression of a condition tells without its elements, by interval arithmetic from the positions of
+/// iota(). It knows comparisons and arithmetic of i32, `&`, `|`, `!`, select, and gathers all of whose elements are one.
+/// Of anything else, such as floating-point numbers, it knows nothing. A kernel skips work for a tile by it, and
+/// evaluates the condition where `sometimes & !always`.
+Enclosure enclose(Value condition, Location where = Location::current());
+
 } // namespace tegula
