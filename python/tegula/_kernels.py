@@ -32,6 +32,7 @@ class Kernel:
     def __init__(self, function, schedule, check_finite):
         if check_finite not in _FINITE_CHECKS:
             raise ValueError(f'check_finite is {check_finite!r}; legal are None, "nan" and "inf"')
+        function = getattr(function, "function", function)  # Another kernel's, to give it another schedule.
         functools.update_wrapper(self, function)
         self.function, self.schedule, self.check_finite = function, schedule, check_finite
         self.signature = inspect.signature(function, eval_str=True)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Loops, branches and print().
+#include "names.h"
 #include "operands.h"
 
 #include "tegula/control.h"
 
 #include <nanobind/stl/string.h>
 
-#include <functional>
 #include <memory>
+#include <utility>
 
 namespace tegula_python {
 
@@ -29,17 +30,20 @@ public:
   Value next() {
     if (state_ == State::ready) {
       state_ = State::open;
+      names_.begin();
       return *range_->begin();
     }
-    if (state_ == State::open)
+    if (std::exchange(state_, State::done) == State::open) {
       ++range_->end();
-    state_ = State::done;
+      names_.end();
+    }
     throw nb::stop_iteration();
   }
 
 private:
   enum class State : uint8_t { ready, open, done };
   std::unique_ptr<Range> range_;
+  LoopNames names_;
   State state_ = State::ready;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a function of Python to a program, and from a program to launches.
+#include "names.h"
 #include "operands.h"
 
 #include "tegula/record.h"
@@ -50,6 +51,7 @@ std::string recordFunction(const std::string &name, const std::string &file, uin
   std::optional<nb::python_error> thrown;
   const Expected<Program> program = record(KernelName(name, locationOf(file, line)), [&] {
     try {
+      const EndedNames ended;
       nb::list arguments;
       for (const ParameterSpec &spec : specs)
         arguments.append(

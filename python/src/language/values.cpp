@@ -29,6 +29,11 @@ void readOperand(nb::handle object, std::optional<Operand> &operand) noexcept {
       if (PyErr_Occurred() == nullptr)
         operand.emplace(int64_t(number), here());
       PyErr_Clear();
+    } else if (PyType_GetSlot(Py_TYPE(p), Py_nb_float) != nullptr) { // numpy.float32, for one.
+      const double number = PyFloat_AsDouble(p);
+      if (PyErr_Occurred() == nullptr)
+        operand.emplace(number, here());
+      PyErr_Clear();
     }
   } catch (...) {
     PyErr_Clear();
@@ -131,6 +136,7 @@ template <class T> void bindOperators(nb::class_<T> &type) {
                          "and, or and not");
   });
   type.attr("__hash__") = nb::none();
+  type.attr("__array_ufunc__") = nb::none(); // numpy's numbers leave operators to us.
   type.def_prop_ro("dtype", [](const T &self) { return std::string(toString(self.dtype())); });
   type.def_prop_ro("shape", [](const T &self) { return nb::tuple(nb::cast(Shape(self.shape()))); });
 }
