@@ -4,6 +4,7 @@
 import functools
 import inspect
 import operator
+import sys
 
 from tegula import _language
 from tegula.language import Scalar, Tensor
@@ -57,13 +58,20 @@ class Kernel:
         grid = tuple(map(operator.index, grid if isinstance(grid, tuple) else (grid,)))
         if not 1 <= len(grid) <= 3:
             raise ValueError(f"kernel '{self.__name__}': the grid has {len(grid)} axes; it may have 1 to 3")
-        return functools.partial(self._launch, grid + (1,) * (3 - len(grid)))
+        # Nothing is traced before torch._dynamo is imported, which takes seconds.
+        launch = self._launch_outside_graphs if "torch._dynamo" in sys.modules else self._launch
+        return functools.partial(launch, grid + (1,) * (3 - len(grid)))
 
     def record(self, *dtypes, **constants):
         """Returns the text of the program. `dtypes` are the types of tensors whose annotation leaves them open, in their order."""
         if len(dtypes) != len(self._open):
             raise TypeError(f"kernel '{self.__name__}': {len(self._open)} tensors have open types, and {len(dtypes)} were given")
         return self._text(dtypes, self._complete(constants))
+
+    @functools.cached_property
+    def _launch_outside_graphs(self):
+        import torch
+        return torch.compiler.disable(self._launch, reason="kernels of Tegula are launched outside of graphs")
 
     def _launch(self, grid, *given, **named):
         arguments, constants = self._split(given, named)
