@@ -15,9 +15,10 @@ _FINITE_CHECKS = {None: 0, "nan": 1, "inf": 2}  # TEGULA_FINITE_... of tegula.h
 def kernel(function=None, *, schedule="", check_finite=None):
     """Makes a kernel of a function over tiles.
 
-    Parameters with the annotations tegula.language.Tensor and Scalar are arguments of a launch. All others are constants: each
-    set of values is another program. `schedule` is a line such as "num_warps=4"; the compiler chooses fields that it does not
-    have. With check_finite="nan", or "inf", a launch raises for the first element that is not finite.
+    Parameters with the annotations tegula.language.Tensor and Scalar are arguments of a launch. All others are
+    constants: each set of values is another program. `schedule` is a line such as "num_warps=4"; the compiler chooses
+    fields that it does not have. With check_finite="nan", or "inf", a launch raises for the first element that is not
+    finite.
     """
     if function is None:
         return lambda function: Kernel(function, schedule, check_finite)
@@ -34,6 +35,8 @@ class Kernel:
         if check_finite not in _FINITE_CHECKS:
             raise ValueError(f'check_finite is {check_finite!r}; legal are None, "nan" and "inf"')
         function = getattr(function, "function", function)  # Another kernel's, to give it another schedule.
+        if not inspect.isfunction(function):
+            raise TypeError(f"tegula.kernel takes a function, not {function!r}")
         functools.update_wrapper(self, function)
         self.function, self.schedule, self.check_finite = function, schedule, check_finite
         self.signature = inspect.signature(function, eval_str=True)
@@ -45,8 +48,8 @@ class Kernel:
                 self._arguments[name] = parameter.annotation
             else:
                 self._constants[name] = parameter.default
-        names = list(self.signature.parameters)
-        self._are_first = names[:len(self._arguments)] == list(self._arguments)
+        self._names = list(self._arguments)
+        self._are_first = list(self.signature.parameters)[:len(self._names)] == self._names
         self._tensors = [i for i, spec in enumerate(self._arguments.values()) if isinstance(spec, Tensor)]
         self._open = [i for i, spec in enumerate(self._arguments.values()) if spec.dtype is None]
         self._texts, self._compiled = {}, {}
@@ -63,9 +66,10 @@ class Kernel:
         return functools.partial(launch, grid + (1,) * (3 - len(grid)))
 
     def record(self, *dtypes, **constants):
-        """Returns the text of the program. `dtypes` are the types of tensors whose annotation leaves them open, in their order."""
+        """Returns the text of the program. `dtypes` are the types of the tensors whose annotation leaves them open."""
         if len(dtypes) != len(self._open):
-            raise TypeError(f"kernel '{self.__name__}': {len(self._open)} tensors have open types, and {len(dtypes)} were given")
+            raise TypeError(f"kernel '{self.__name__}': {len(self._open)} tensors have open types, and {len(dtypes)} "
+                            "types are given")
         return self._text(dtypes, self._complete(constants))
 
     @functools.cached_property
@@ -110,16 +114,16 @@ class Kernel:
     def _device(self, tensors):
         for i, tensor in zip(self._tensors, tensors):
             if not hasattr(tensor, "data_ptr"):
-                raise TypeError(f"kernel '{self.__name__}': argument '{list(self._arguments)[i]}': expected a tensor, "
+                raise TypeError(f"kernel '{self.__name__}': argument '{self._names[i]}': expected a tensor, "
                                 f"got {type(tensor).__name__}")
             if tensor.device != tensors[0].device:
-                raise RuntimeError(f"kernel '{self.__name__}': argument '{list(self._arguments)[i]}' is on {tensor.device}, and "
-                                   f"'{list(self._arguments)[self._tensors[0]]}' is on {tensors[0].device}")
+                raise RuntimeError(f"kernel '{self.__name__}': argument '{self._names[i]}' is on {tensor.device}, and "
+                                   f"'{self._names[self._tensors[0]]}' is on {tensors[0].device}")
         return tensors[0].device if tensors else None
 
     def _dtype(self, i, tensor):
         if tensor.dtype not in _names():
-            raise RuntimeError(f"argument '{list(self._arguments)[i]}': kernels have no type {tensor.dtype}")
+            raise RuntimeError(f"argument '{self._names[i]}': kernels have no type {tensor.dtype}")
         return _names()[tensor.dtype]
 
     def _text(self, dtypes, constants):
@@ -151,7 +155,11 @@ class Kernel:
 
 def _key(constant):
     """Returns what tells a constant from others. 1, 1.0 and True are equal in Python; so are 0.0 and -0.0."""
-    return type(constant), constant.hex() if type(constant) is float else constant
+    if type(constant) is float:
+        return float, constant.hex()
+    if isinstance(constant, tuple):
+        return type(constant), *map(_key, constant)
+    return type(constant), constant
 
 
 def _stream(device):

@@ -25,7 +25,8 @@ def flash_forward(q: Tensor("bf16", 3), k: Tensor("bf16", 3), v: Tensor("bf16", 
 
 
 @tegula.kernel
-def arithmetic(x: Tensor("bf16", 2), y: Tensor("f16", 2), out: Tensor("f32", 2), scale: Scalar("f32"), count: Scalar("i32")):
+def arithmetic(x: Tensor("bf16", 2), y: Tensor("f16", 2), out: Tensor("f32", 2), scale: Scalar("f32"),
+               count: Scalar("i32")):
     a = x.load(0, [4, 8])
     b = y.load([count, 1], [4, 8], 1)
     column = tl.as_column(tl.reduce_sum(a * a, 1))

@@ -65,7 +65,8 @@ void bindControl(nb::module_ &module) {
              return self;
            })
       .def("__next__", &Loop::next);
-  nb::class_<Steps>(module, "Steps", "The order in which the dots of a loop start.").def(nb::init<std::string>(), "list"_a);
+  nb::class_<Steps>(module, "Steps", "The order in which the dots of a loop start.")
+      .def(nb::init<std::string>(), "list"_a);
   module.def(
       "range",
       [](Operand begin, Operand end, Operand step, const Steps *steps) {

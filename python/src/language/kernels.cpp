@@ -22,7 +22,8 @@ namespace tegula_python {
 using namespace tegula;
 using namespace nb::literals;
 
-//===-- Recording --------------------------------------------------------------------------------------------------===//
+//===-- Recording
+//--------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -71,7 +72,8 @@ std::string recordFunction(const std::string &name, const std::string &file, uin
   return program->text;
 }
 
-//===-- Contexts ---------------------------------------------------------------------------------------------------===//
+//===-- Contexts
+//---------------------------------------------------------------------------------------------------===//
 
 template <class Function> void check(Function call) {
   tegula_error *error = nullptr;
@@ -119,7 +121,8 @@ tegula_context *contextOf(int32_t ordinal, int32_t threads, int32_t check_finite
   return context;
 }
 
-//===-- Launches ---------------------------------------------------------------------------------------------------===//
+//===-- Launches
+//---------------------------------------------------------------------------------------------------===//
 
 struct Parameter {
   std::string name;
@@ -201,7 +204,8 @@ public:
   CompiledKernel(const CompiledKernel &) = delete;
   ~CompiledKernel() { tegula_kernel_destroy(kernel_); }
 
-  void launch(const std::array<int64_t, 3> &grid, nb::sequence arguments, const nb::dict &types, uintptr_t stream) const {
+  void launch(const std::array<int64_t, 3> &grid, nb::sequence arguments, const nb::dict &types,
+              uintptr_t stream) const {
     std::vector<tegula_tensor> tensors(parameters_.size());
     std::vector<tegula_argument> all(parameters_.size());
     for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -215,7 +219,8 @@ public:
       all[i].value.tensor = &tensors[i];
     }
     check([&](tegula_error **error) {
-      return tegula_kernel_launch(kernel_, grid.data(), all.data(), all.size(), reinterpret_cast<void *>(stream), error);
+      return tegula_kernel_launch(kernel_, grid.data(), all.data(), all.size(), reinterpret_cast<void *>(stream),
+                                  error);
     });
   }
 
@@ -231,8 +236,8 @@ void bindKernels(nb::module_ &module) {
   nb::class_<CompiledKernel>(module, "_CompiledKernel")
       .def(
           "__init__",
-          [](CompiledKernel *self, const std::string &text, const std::string &schedule, int32_t device, int32_t threads,
-             int32_t check_finite) {
+          [](CompiledKernel *self, const std::string &text, const std::string &schedule, int32_t device,
+             int32_t threads, int32_t check_finite) {
             new (self) CompiledKernel(contextOf(device, threads, check_finite), text, schedule);
           },
           "text"_a, "schedule"_a, "device"_a, "threads"_a, "check_finite"_a)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The language for Python: each operation of tegula/dsl.h, with the line of its caller, and nothing else. Rules of types
-// and shapes are those of the library.
+// The language for Python: each operation of tegula/dsl.h, with the line of its caller, and nothing else. Rules of
+// types and shapes are those of the library.
 #include "operands.h"
 
 NB_MODULE(_language, module) {

@@ -46,13 +46,16 @@ void LoopNames::end() {
   const auto before = std::move(before_);
   before_.clear();
   for (auto &[name, object] : boundNames()) {
-    const auto old = std::find_if(before.begin(), before.end(), [&](const auto &other) { return name.equal(other.first); });
+    const auto old =
+        std::find_if(before.begin(), before.end(), [&](const auto &other) { return name.equal(other.first); });
     if (old == before.end()) {
       ended->objects_.push_back(object);
     } else if (!old->second.is(object)) {
       const std::string text = nb::str(name).c_str();
-      throw nb::type_error(("'" + text + "' is bound to another value inside this loop, which the next iteration does not "
-                            "see; make it a Var before the loop and write " + text + ".assign(...), or take another name")
+      throw nb::type_error(("'" + text +
+                            "' is bound to another value inside this loop, which the next iteration does not "
+                            "see; make it a Var before the loop and write " +
+                            text + ".assign(...), or take another name")
                                .c_str());
     }
   }

@@ -10,8 +10,8 @@
 
 namespace tegula_python {
 
-/// The Values and Vars that were bound to names inside loops of this thread's recording, which have ended. Their names may
-/// be bound again.
+/// The Values and Vars that were bound to names inside loops of this thread's recording, which have ended. Their names
+/// may be bound again.
 class EndedNames {
 public:
   EndedNames();
@@ -20,7 +20,7 @@ public:
 
 private:
   friend class LoopNames;
-  EndedNames *outer_; ///< Those of the recording that this one interrupts.
+  EndedNames *outer_; ///< The object of the recording that this one interrupts; null if there is none.
   std::vector<nanobind::object> objects_;
 };
 

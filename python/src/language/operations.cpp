@@ -27,22 +27,31 @@ std::optional<Value> maybeValueOf(nb::handle object) {
 }
 
 #define TEGULA_UNARY(NAME, FUNCTION, OPERAND)                                                                          \
-  module.def(NAME, [](Operand x) { return FUNCTION(x, here()); }, nb::arg(OPERAND));
+  module.def(                                                                                                          \
+      NAME, [](Operand x) { return FUNCTION(x, here()); }, nb::arg(OPERAND));
 #define TEGULA_BINARY(NAME, FUNCTION, FIRST, SECOND)                                                                   \
-  module.def(NAME, [](Operand a, Operand b) { return FUNCTION(a, b, here()); }, nb::arg(FIRST), nb::arg(SECOND));
+  module.def(                                                                                                          \
+      NAME, [](Operand a, Operand b) { return FUNCTION(a, b, here()); }, nb::arg(FIRST), nb::arg(SECOND));
 #define TEGULA_ALONG(NAME, FUNCTION)                                                                                   \
-  module.def(NAME, [](Operand x, int axis) { return FUNCTION(x, axis, here()); }, "x"_a, "axis"_a);
+  module.def(                                                                                                          \
+      NAME, [](Operand x, int axis) { return FUNCTION(x, axis, here()); }, "x"_a, "axis"_a);
 
 void bindTiles(nb::module_ &module) {
-  module.def("program_id", [](int axis) { return programId(axis, here()); }, "axis"_a = 0);
-  module.def("num_programs", [](int axis) { return numPrograms(axis, here()); }, "axis"_a = 0);
-  module.def("iota", [](int64_t size) { return iota(size, here()); }, "size"_a);
-  module.def("fill", [](const Shape &shape, Operand scalar) { return fill(shape, scalar, here()); }, "shape"_a, "scalar"_a);
   module.def(
-      "constant", [](const std::string &dtype, double value) { return constant(dtypeOf(dtype), value, here()); }, "dtype"_a,
-      "value"_a);
-  module.def("broadcast", [](Operand x, const Shape &shape) { return broadcast(x, shape, here()); }, "x"_a, "shape"_a);
-  module.def("reshape", [](Operand x, const Shape &shape) { return reshape(x, shape, here()); }, "x"_a, "shape"_a);
+      "program_id", [](int axis) { return programId(axis, here()); }, "axis"_a = 0);
+  module.def(
+      "num_programs", [](int axis) { return numPrograms(axis, here()); }, "axis"_a = 0);
+  module.def(
+      "iota", [](int64_t size) { return iota(size, here()); }, "size"_a);
+  module.def(
+      "fill", [](const Shape &shape, Operand scalar) { return fill(shape, scalar, here()); }, "shape"_a, "scalar"_a);
+  module.def(
+      "constant", [](const std::string &dtype, double value) { return constant(dtypeOf(dtype), value, here()); },
+      "dtype"_a, "value"_a);
+  module.def(
+      "broadcast", [](Operand x, const Shape &shape) { return broadcast(x, shape, here()); }, "x"_a, "shape"_a);
+  module.def(
+      "reshape", [](Operand x, const Shape &shape) { return reshape(x, shape, here()); }, "x"_a, "shape"_a);
   TEGULA_UNARY("transpose", transpose, "matrix")
   module.def(
       "permute",
@@ -67,7 +76,8 @@ void bindElementwise(nb::module_ &module) {
   TEGULA_BINARY("min", min, "a", "b")
   TEGULA_BINARY("max", max, "a", "b")
   module.def(
-      "clamp", [](Operand x, Operand low, Operand high) { return clamp(x, low, high, here()); }, "x"_a, "low"_a, "high"_a);
+      "clamp", [](Operand x, Operand low, Operand high) { return clamp(x, low, high, here()); }, "x"_a, "low"_a,
+      "high"_a);
   TEGULA_UNARY("abs", abs, "x")
   TEGULA_UNARY("exp", exp, "x")
   TEGULA_UNARY("exp2", exp2, "x")
@@ -119,8 +129,10 @@ void bindProducts(nb::module_ &module) {
   module.def(
       "label", [](const std::string &name, Operand product) { return label(name, product, here()); }, "name"_a,
       "product"_a);
-  module.def("dot", [](Operand a, Operand b) { return dot(a, b, here()); }, "a"_a, "b"_a);
-  module.def("dot", [](Operand a, Operand b, Operand acc) { return dot(a, b, acc, here()); }, "a"_a, "b"_a, "acc"_a);
+  module.def(
+      "dot", [](Operand a, Operand b) { return dot(a, b, here()); }, "a"_a, "b"_a);
+  module.def(
+      "dot", [](Operand a, Operand b, Operand acc) { return dot(a, b, acc, here()); }, "a"_a, "b"_a, "acc"_a);
   module.def(
       "dot_where",
       [](nb::handle seen, nb::handle a, nb::handle b, Operand acc) {
@@ -130,13 +142,18 @@ void bindProducts(nb::module_ &module) {
 }
 
 void bindReductions(nb::module_ &module) {
-  module.def("all_finite", [](nb::handle x) { return allFinite(valueOf(x), here()); }, "x"_a);
+  module.def(
+      "all_finite", [](nb::handle x) { return allFinite(valueOf(x), here()); }, "x"_a);
   TEGULA_UNARY("any", any, "condition")
   TEGULA_UNARY("all", all, "condition")
-  module.def("any", [](Operand x, int axis) { return any(x, axis, here()); }, "condition"_a, "axis"_a);
-  module.def("all", [](Operand x, int axis) { return all(x, axis, here()); }, "condition"_a, "axis"_a);
-  module.def("any_of", [](nb::sequence conditions) { return anyOf(valuesOf(conditions), here()); }, "conditions"_a);
-  module.def("all_of", [](nb::sequence conditions) { return allOf(valuesOf(conditions), here()); }, "conditions"_a);
+  module.def(
+      "any", [](Operand x, int axis) { return any(x, axis, here()); }, "condition"_a, "axis"_a);
+  module.def(
+      "all", [](Operand x, int axis) { return all(x, axis, here()); }, "condition"_a, "axis"_a);
+  module.def(
+      "any_of", [](nb::sequence conditions) { return anyOf(valuesOf(conditions), here()); }, "conditions"_a);
+  module.def(
+      "all_of", [](nb::sequence conditions) { return allOf(valuesOf(conditions), here()); }, "conditions"_a);
   module.def(
       "cumsum", [](Operand x, int axis, bool reverse) { return cumsum(x, axis, reverse, here()); }, "x"_a, "axis"_a,
       "reverse"_a = false);

@@ -11,7 +11,8 @@ namespace tegula_python {
 
 using namespace tegula;
 
-//===-- From Python ------------------------------------------------------------------------------------------------===//
+//===-- From Python
+//------------------------------------------------------------------------------------------------===//
 
 void readOperand(nb::handle object, std::optional<Operand> &operand) noexcept {
   PyObject *p = object.ptr();
@@ -50,7 +51,8 @@ Operand operandOf(nb::handle object) {
   std::optional<Operand> operand;
   readOperand(object, operand);
   if (!operand)
-    throw nb::type_error(("an operand is a Value, a Var or a number of at most 64 bits, not " + typeName(object)).c_str());
+    throw nb::type_error(
+        ("an operand is a Value, a Var or a number of at most 64 bits, not " + typeName(object)).c_str());
   return *operand;
 }
 
@@ -80,11 +82,11 @@ Value valueOf(nb::handle object) {
 DType dtypeOf(const std::string &name) {
   if (const std::optional<DType> dtype = parseDType(name))
     return *dtype;
-  throw nb::value_error(
-      ("'" + name + "' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index").c_str());
+  throw nb::value_error(("'" + name + "' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index").c_str());
 }
 
-//===-- Bindings ---------------------------------------------------------------------------------------------------===//
+//===-- Bindings
+//---------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -150,7 +152,8 @@ template <class T> void refuseInPlace(nb::class_<T> &type, const char *name, con
 }
 
 void bindValue(nb::class_<Value> &type) {
-  type.def("__init__", [](Value *self, nb::handle value) { new (self) Value(valueOf(value)); }, nb::arg("value"));
+  type.def(
+      "__init__", [](Value *self, nb::handle value) { new (self) Value(valueOf(value)); }, nb::arg("value"));
   bindOperators(type);
   constexpr const char *why = "a Value is immutable: declare it as Var to assign to it";
   for (const char *name : {"add", "sub", "mul", "truediv"})
@@ -166,10 +169,12 @@ void bindValue(nb::class_<Value> &type) {
 }
 
 void bindVar(nb::class_<Var> &type) {
-  type.def("__init__", [](Var *self, nb::handle initial) { new (self) Var(valueOf(initial), here()); }, nb::arg("initial"));
+  type.def(
+      "__init__", [](Var *self, nb::handle initial) { new (self) Var(valueOf(initial), here()); }, nb::arg("initial"));
   bindOperators(type);
-  type.def("assign", [](Var &self, nb::handle value) { self = valueOf(value); }, nb::arg("value"),
-           "Gives the variable another value.");
+  type.def(
+      "assign", [](Var &self, nb::handle value) { self = valueOf(value); }, nb::arg("value"),
+      "Gives the variable another value.");
 #define TEGULA_ASSIGN(NAME, OPERATOR)                                                                                  \
   type.def(NAME, [](nb::object self, Operand x) {                                                                      \
     nb::cast<Var &>(self) OPERATOR x;                                                                                  \
@@ -187,7 +192,8 @@ void bindVar(nb::class_<Var> &type) {
 void bindView(nb::class_<View> &type) {
   type.def_prop_ro("dtype", [](const View &self) { return std::string(toString(self.dtype())); });
   type.def_prop_ro("rank", &View::rank);
-  type.def("dim", [](const View &self, int axis) { return self.dim(axis, here()); }, nb::arg("axis"));
+  type.def(
+      "dim", [](const View &self, int axis) { return self.dim(axis, here()); }, nb::arg("axis"));
   const auto some = [](const nb::args &indices) {
     if (indices.size() == 0)
       throw nb::type_error("an index is missing");
