@@ -22,8 +22,7 @@ namespace tegula_python {
 using namespace tegula;
 using namespace nb::literals;
 
-//===-- Recording
-//--------------------------------------------------------------------------------------------------===//
+//===-- Recording ------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -72,8 +71,7 @@ std::string recordFunction(const std::string &name, const std::string &file, uin
   return program->text;
 }
 
-//===-- Contexts
-//---------------------------------------------------------------------------------------------------===//
+//===-- Contexts -------------------------------------------------------------------------------------------------===//
 
 template <class Function> void check(Function call) {
   tegula_error *error = nullptr;
@@ -121,8 +119,7 @@ tegula_context *contextOf(int32_t ordinal, int32_t threads, int32_t check_finite
   return context;
 }
 
-//===-- Launches
-//---------------------------------------------------------------------------------------------------===//
+//===-- Launches -------------------------------------------------------------------------------------------------===//
 
 struct Parameter {
   std::string name;

@@ -11,8 +11,7 @@ namespace tegula_python {
 
 using namespace tegula;
 
-//===-- From Python
-//------------------------------------------------------------------------------------------------===//
+//===-- From Python ----------------------------------------------------------------------------------------------===//
 
 void readOperand(nb::handle object, std::optional<Operand> &operand) noexcept {
   PyObject *p = object.ptr();
@@ -85,8 +84,7 @@ DType dtypeOf(const std::string &name) {
   throw nb::value_error(("'" + name + "' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index").c_str());
 }
 
-//===-- Bindings
-//---------------------------------------------------------------------------------------------------===//
+//===-- Bindings -------------------------------------------------------------------------------------------------===//
 
 namespace {
 
