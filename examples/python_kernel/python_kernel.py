@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Flash attention, written in Python (docs/python.md), compared with PyTorch's."""
+"""Kernels that are written in Python (docs/python.md): a sum, a matrix product and flash attention."""
 
 import math
 
@@ -7,6 +7,31 @@ import torch
 
 import tegula
 from tegula import language as tl
+
+
+@tegula.kernel
+def scaled_add(x: tl.Tensor("f32", 1), y: tl.Tensor("f32", 1), out: tl.Tensor("f32", 1), a: tl.Scalar("f32")):
+    i = tl.program_id(0) * 256
+    out.store(i, x.load(i, [256]) * a + y.load(i, [256]))
+
+
+x, y, out = torch.randn(1000), torch.randn(1000), torch.empty(1000)
+scaled_add[(1000 + 255) // 256](x, y, out, 2.0)
+print(f"scaled_add: equal {torch.allclose(out, 2.0 * x + y)}")
+
+
+@tegula.kernel
+def matmul(a: tl.Tensor(None, 2), b: tl.Tensor(None, 2), c: tl.Tensor("f32", 2), m=64, n=64, k=32):
+    i, j = tl.program_id(0) * m, tl.program_id(1) * n
+    acc = tl.Var(tl.fill([m, n], 0.0))
+    for p in tl.range(0, a.dim(1), k):
+        acc += a.load([i, p], [m, k]) @ b.load([p, j], [k, n])
+    c.store([i, j], acc)
+
+
+a, b, c = torch.randn(300, 200), torch.randn(200, 100), torch.empty(300, 100)
+matmul[5, 2](a, b, c)
+print(f"matmul: equal {torch.allclose(c, a @ b, atol=1e-4)}")
 
 
 @tegula.kernel
@@ -34,15 +59,10 @@ def attention(q: tl.Tensor(None, 4), k: tl.Tensor(None, 4), v: tl.Tensor(None, 4
     o.at(batch, head).store(row, acc / tl.as_column(l))
 
 
-def main():
-    torch.manual_seed(0)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    q, k, v = (torch.randn(2, 4, 300, 64, device=device) for _ in range(3))
-    for causal in (False, True):
-        o = torch.empty_like(q)
-        attention[-(-300 // 64), 4, 2](q, k, v, o, 64 ** -0.5, dim=64, causal=causal)
-        expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
-        print(f"causal {causal}: equal {torch.allclose(o, expected, atol=1e-5)}")
-
-
-main()
+device = "cuda" if torch.cuda.is_available() else "cpu"
+q, k, v = (torch.randn(2, 4, 300, 64, device=device) for _ in range(3))
+for causal in (False, True):
+    o = torch.empty_like(q)
+    attention[(300 + 63) // 64, 4, 2](q, k, v, o, 64 ** -0.5, dim=64, causal=causal)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    print(f"attention, causal {causal}: equal {torch.allclose(o, expected, atol=1e-4)}")

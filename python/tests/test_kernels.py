@@ -224,8 +224,11 @@ def test_branches_and_variables(device):
         for _ in tl.range(0, limit):
             @tl.when(n != 1)
             def _():
-                tl.when(n % 2 == 0, lambda: n.assign(n / 2), lambda: n.assign(3 * n + 1))
                 count.assign(count + 1)
+
+                @tl.when(n % 2 == 0, otherwise=lambda: n.assign(3 * n + 1))
+                def _():
+                    n.assign(n / 2)
         steps.store(tl.program_id(0), count)
 
     x = torch.tensor([1, 6, 7, 9], dtype=torch.int32, device=device)
@@ -445,8 +448,8 @@ def test_operands_are_checked():
         tl.cast("f64", x.load(0, [8]))
 
     assert "exp(x: Value | Var | int | float | bool)" in failing(text, TypeError)[0]
-    assert "unsupported operand type(s) for +: 'View' and 'int'" in failing(view, TypeError)[0]
-    assert "unsupported operand type(s) for +: 'Value' and 'int'" in failing(large, TypeError)[0]
+    assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*View' and 'int'", failing(view, TypeError)[0])
+    assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*Value' and 'int'", failing(large, TypeError)[0])
     assert failing(literal)[0].startswith("+1: error: ")
     assert failing(dtype, ValueError) == ("'f64' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index", 1)
 
