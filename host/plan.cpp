@@ -72,7 +72,10 @@ template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to
 
 Status read(const tegula_forward_args *from, Forward &to) {
   const Expected<tegula_forward_args> args = readStruct("args", from);
-  return args ? readShared(*args, to) : args.status();
+  if (!args)
+    return args.status();
+  TEGULA_RETURN_IF_ERROR(readShared(*args, to));
+  return readInto(to.call.scores, "scores", args->scores);
 }
 
 Status read(const tegula_backward_args *from, Backward &to) {

@@ -174,6 +174,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
   TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
   TEGULA_RETURN_IF_ERROR(checkRange("block_mask", problem->block_mask, TEGULA_BLOCK_MASK_GIVEN));
+  TEGULA_RETURN_IF_ERROR(checkRange("scores_output", problem->scores_output, TEGULA_SCORES_PROBABILITIES));
   TEGULA_RETURN_IF_ERROR(checkUnion(*problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonalOffset(*problem));
@@ -191,6 +192,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.dropout_p = problem->dropout_p;
   result.sinks = problem->sinks != 0;
   result.diagonal_offset = problem->diagonal_offset != 0;
+  result.scores_output = static_cast<ScoresOutput>(problem->scores_output);
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;
@@ -207,8 +209,10 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
 }
 
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {
-  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8));
-  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".rank", tensor.rank, kMaxRank));
+  if (tensor.dtype < 0 || tensor.dtype > TEGULA_I8)
+    return outOfRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8);
+  if (tensor.rank < 0 || tensor.rank > kMaxRank)
+    return outOfRange(std::string(name) + ".rank", tensor.rank, kMaxRank);
   TensorRef result;
   result.data = tensor.data;
   result.dtype = static_cast<DType>(tensor.dtype);

@@ -33,7 +33,8 @@ AttentionForward forwardPart(const AttentionBackward &call) {
           call.lists,
           call.dropout_state,
           call.sinks,
-          call.diagonal_offset};
+          call.diagonal_offset,
+          {}};
 }
 
 /// Calls use(name, tensor, is_gradient) for the lists, which are the library's own: no message names them.
@@ -59,6 +60,7 @@ void forEachArgument(const AttentionProblem &problem, const AttentionForward &ca
   visit("diagonal_offset", call.diagonal_offset, false);
   visit("dropout_state", call.dropout_state, false);
   visit("sinks", call.sinks, false);
+  visit("scores", call.scores, false);
 }
 
 template <class Visit>

@@ -41,6 +41,7 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
   all.push_back(input("dropout_state", i64, {Size(2)}));
   all.push_back(input("sinks", f32, {heads}));
   if (pass == Pass::forward) {
+    all.push_back(input("scores", f32, scores));
     all.insert(all.end(), {workspace("s", f32, scores), workspace("p", f32, scores), workspace("m", f32, statistic),
                            workspace("l", f32, statistic), workspace("acc", f32, rows(value_dim)),
                            workspace("counter", i32, {1})});

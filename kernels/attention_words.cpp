@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
 constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
 constexpr std::string_view kBlockMasks[] = {"none", "computed", "given"};
+constexpr std::string_view kScoresOutputs[] = {"none", "products", "scores", "probabilities"};
 constexpr std::string_view kAlignments[] = {"top_left", "bottom_right"};
 constexpr std::string_view kAxes[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any", "up_to_seqlen_k"};
 
@@ -37,6 +38,12 @@ std::optional<BlockMask::Source> parseBlockMask(std::string_view word) {
   return find<BlockMask::Source>(kBlockMasks, word);
 }
 std::vector<std::string> blockMaskWords() { return {std::begin(kBlockMasks), std::end(kBlockMasks)}; }
+
+std::string_view toString(ScoresOutput output) { return kScoresOutputs[size_t(output)]; }
+std::optional<ScoresOutput> parseScoresOutput(std::string_view word) {
+  return find<ScoresOutput>(kScoresOutputs, word);
+}
+std::vector<std::string> scoresOutputWords() { return {std::begin(kScoresOutputs), std::end(kScoresOutputs)}; }
 
 std::string_view toString(Alignment alignment) { return kAlignments[size_t(alignment)]; }
 std::string_view toString(Axis axis) { return kAxes[size_t(axis)]; }

@@ -13,6 +13,7 @@ namespace tegula {
 namespace {
 
 constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
+constexpr Axis kOfScores[] = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k};
 constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
 constexpr Axis kHeads[] = {Axis::heads};
 constexpr Axis kAnyAxes[] = {Axis::any, Axis::any, Axis::any, Axis::any};
@@ -298,6 +299,10 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
   TEGULA_RETURN_IF_ERROR(addDropout(tensors, problem, call.dropout_state));
   TEGULA_RETURN_IF_ERROR(addSinks(tensors, problem, call.sinks));
+  const bool hasScores = problem.scores_output != ScoresOutput::none;
+  TEGULA_RETURN_IF_ERROR(checkOptional("scores", call.scores, "scores_output", hasScores));
+  if (hasScores)
+    tensors.add({"scores", &call.scores, f32, kOfScores, 0, true});
   return checkAll(tensors.all(), problem, call.block_mask);
 }
 

@@ -23,7 +23,9 @@ std::string describe(const AttentionProblem &problem) {
          (problem.deterministic ? " deterministic=true" : "") +
          (problem.diagonal_offset ? " diagonal_offset=true" : "") +
          (problem.dropout_p != 0 ? " dropout_p=" + std::to_string(problem.dropout_p) : "") +
-         (problem.sinks ? " sinks=true" : "");
+         (problem.sinks ? " sinks=true" : "") +
+         (problem.scores_output != ScoresOutput::none ? " scores_output=" + std::string(toString(problem.scores_output))
+                                                      : "");
 }
 
 /// Returns true if a program itself contains NaN and infinities. On a GPU this would take registers and shared memory
@@ -53,7 +55,8 @@ Schedule scheduleOf(const Target &target, std::string_view program, const Attent
 
 } // namespace
 
-std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
+/// Returns the programs that compute o and lse.
+static std::vector<std::string_view> outputKernels(const AttentionProblem &problem) {
   if (problem.algorithm == Algorithm::standard)
     return {"standard_scores", "standard_softmax", "standard_output"};
   if (problem.algorithm == Algorithm::flash1)
@@ -61,6 +64,13 @@ std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
   if (problem.contain_nonfinite && !problem.variant.probability)
     return {"flash2_forward", "flash2_forward_contain"};
   return {"flash2_forward"};
+}
+
+std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
+  std::vector<std::string_view> kernels = outputKernels(problem);
+  if (problem.scores_output != ScoresOutput::none)
+    kernels.push_back("attention_scores");
+  return kernels;
 }
 
 std::vector<std::string_view> backwardKernels(const AttentionProblem &problem) {
@@ -133,6 +143,7 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                            .contain_nonfinite = contains(problem, program, target),
                            .deterministic = problem.deterministic,
                            .sinks = problem.sinks,
+                           .scores_output = problem.scores_output,
                            .diagonal_offset = problem.diagonal_offset,
                            .kept_of_256 = keptOf256(problem.dropout_p)};
     if (config.block_mask.exists()) {

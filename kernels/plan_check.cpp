@@ -73,6 +73,7 @@ Status checkNames(const Variant &variant) {
                                  "l",
                                  "acc",
                                  "s",
+                                 "scores",
                                  "p",
                                  "lse_term",
                                  "dp_init",

@@ -16,6 +16,7 @@ constexpr AttentionProgram kPrograms[] = {
     {"flash2_backward", GridRows::keys, recordFlash2Backward},
     {"flash2_backward_postprocess", GridRows::queries, recordFlash2BackwardPostprocess},
     {"flash2_backward_sink", GridRows::heads, recordFlash2BackwardSink},
+    {"attention_scores", GridRows::queries, recordAttentionScores},
     {"merge", GridRows::queries, recordMerge},
     {"merge_backward", GridRows::queries, recordMergeBackward},
     {"block_states", GridRows::block_rows, recordBlockStates},

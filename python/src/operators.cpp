@@ -25,6 +25,7 @@ struct Inputs {
   const Tensor &q, &k, &v;
   double scale;
   std::vector<tegula_tensor> variant_tensors = {}; ///< In the order of tegula.h.
+  tegula_tensor q_view = view("q", q), k_view = view("k", k), v_view = view("v", v);
 };
 
 /// The results of the forward pass, and the gradients of the loss.
@@ -33,12 +34,11 @@ struct Outputs {
   const OptionalTensor &d_lse;
 };
 
-std::array<int64_t, 4> shapeOf(const Tensor &tensor) {
-  const auto sizes = tensor.sizes();
-  if (sizes.size() != 4)
-    throw std::runtime_error("q, k and v must be [batch, heads, length, dim]; one has " + std::to_string(sizes.size()) +
+std::array<int64_t, 4> shapeOf(const tegula_tensor &tensor) {
+  if (tensor.rank != 4)
+    throw std::runtime_error("q, k and v must be [batch, heads, length, dim]; one has " + std::to_string(tensor.rank) +
                              " dimensions");
-  return {sizes[0], sizes[1], sizes[2], sizes[3]};
+  return {tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]};
 }
 
 /// Makes the device of a tensor the current one.
@@ -52,20 +52,20 @@ std::optional<torch::stable::accelerator::DeviceGuard> guardFor(const Tensor &te
 tegula_attention_problem problemOf(const Inputs &inputs) {
   tegula_attention_problem problem{};
   problem.struct_size = sizeof problem;
-  problem.dtype = view("q", inputs.q).dtype;
-  problem.head_dim = int32_t(shapeOf(inputs.q)[3]);
-  problem.value_dim = int32_t(shapeOf(inputs.v)[3]);
-  problem.seqlen_q = shapeOf(inputs.q)[2];
-  problem.seqlen_k = shapeOf(inputs.k)[2];
+  problem.dtype = inputs.q_view.dtype;
+  problem.head_dim = int32_t(shapeOf(inputs.q_view)[3]);
+  problem.value_dim = int32_t(shapeOf(inputs.v_view)[3]);
+  problem.seqlen_q = shapeOf(inputs.q_view)[2];
+  problem.seqlen_k = shapeOf(inputs.k_view)[2];
   return problem;
 }
 
 template <class Args> void setShared(Args &args, const Inputs &inputs) {
   args.struct_size = sizeof args;
   args.scale = float(inputs.scale);
-  args.q = view("q", inputs.q);
-  args.k = view("k", inputs.k);
-  args.v = view("v", inputs.v);
+  args.q = inputs.q_view;
+  args.k = inputs.k_view;
+  args.v = inputs.v_view;
   args.variant_tensors = inputs.variant_tensors.data();
   args.variant_tensor_count = inputs.variant_tensors.size();
   args.stream = streamOf(inputs.q);
@@ -75,8 +75,8 @@ template <class Args> void setShared(Args &args, const Inputs &inputs) {
 std::tuple<Tensor, Tensor> runForward(const Inputs &inputs, const tegula_attention_problem &problem,
                                       tegula_forward_args args) {
   const auto guard = guardFor(inputs.q);
-  const auto [batch, heads, length, dim] = shapeOf(inputs.q);
-  Tensor o = emptyOrderedAs(inputs.q, std::array{batch, heads, length, shapeOf(inputs.v)[3]});
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
+  Tensor o = emptyOrderedAs(inputs.q, std::array{batch, heads, length, shapeOf(inputs.v_view)[3]});
   Tensor lse = empty(inputs.q, std::array{batch, heads, length}, ScalarType::Float);
   setShared(args, inputs);
   args.o = view("o", o);
@@ -90,8 +90,8 @@ std::tuple<Tensor, Tensor> runForward(const Inputs &inputs, const tegula_attenti
 std::tuple<Tensor, Tensor, Tensor> runBackward(const Inputs &inputs, const Outputs &outputs,
                                                tegula_attention_problem problem, tegula_backward_args args) {
   const auto guard = guardFor(inputs.q);
-  Tensor dq = emptyOrderedAs(inputs.q, shapeOf(inputs.q)), dk = emptyOrderedAs(inputs.k, shapeOf(inputs.k)),
-         dv = emptyOrderedAs(inputs.v, shapeOf(inputs.v));
+  Tensor dq = emptyOrderedAs(inputs.q, shapeOf(inputs.q_view)), dk = emptyOrderedAs(inputs.k, shapeOf(inputs.k_view)),
+         dv = emptyOrderedAs(inputs.v, shapeOf(inputs.v_view));
   problem.backward = 1;
   problem.lse_gradient = outputs.d_lse.has_value();
   setShared(args, inputs);
@@ -167,28 +167,57 @@ template <class Args> Args argsOf(const Options &options) {
   return args;
 }
 
-std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tensor &v, const OptionalTensor &bias,
-                                   const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
-                                   const OptionalTensor &sinks, const OptionalTensor &dropout_state, double scale,
-                                   bool causal, bool bottom_right, int64_t window_left, int64_t window_right,
-                                   double softcap, double dropout_p, bool /*deterministic*/) {
+std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
+                                   const OptionalTensor &bias, const OptionalTensor &mask,
+                                   const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
+                                   const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
+                                   int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
   const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
                            bottom_right, window_left, window_right, softcap, dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
 
+constexpr int64_t kDimUnit = 8, kLargestDim = 256; // As in tegula/_attention.py.
+
+/// Returns true if kernels take the tensors as they are: [batch, heads, length, dim] with equal batch sizes, and
+/// without `grouped` with equal numbers of heads.
+bool arePlain(const Tensor &q, const Tensor &k, const Tensor &v, bool grouped) {
+  const ScalarType type = q.scalar_type();
+  if (type != ScalarType::Float && type != ScalarType::Half && type != ScalarType::BFloat16)
+    return false;
+  for (const Tensor *tensor : {&q, &k, &v}) {
+    if (tensor->dim() != 4 || tensor->scalar_type() != type || tensor->device() != q.device() || tensor->numel() == 0)
+      return false;
+    const int64_t dim = tensor->size(3);
+    if (dim % kDimUnit != 0 || dim > kLargestDim || tensor->stride(3) != 1 || tensor->size(0) != q.size(0))
+      return false;
+    if (!grouped && tensor->size(1) != q.size(1))
+      return false;
+  }
+  return true;
+}
+
+/// Returns o and lse, or nothing if kernels do not take the tensors as they are. One call thus checks, allocates and
+/// launches, which keeps small calls cheap.
+std::tuple<OptionalTensor, OptionalTensor> plainForward(const Tensor &q, const Tensor &k, const Tensor &v, double scale,
+                                                        bool causal, bool grouped) {
+  if (!arePlain(q, k, v, grouped))
+    return {};
+  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0, false);
+}
+
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
 backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
-         const Tensor &o, const Tensor &lse, const OptionalTensor &bias, const OptionalTensor &mask,
-         const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, const OptionalTensor &dropout_state,
-         double scale, bool causal, bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
-         double dropout_p, bool deterministic, bool wants_dbias) {
+         const Tensor &o, const Tensor &lse, double scale, bool causal, const OptionalTensor &bias,
+         const OptionalTensor &mask, const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
+         const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left, int64_t window_right,
+         double softcap, double dropout_p, bool deterministic, bool wants_dbias) {
   const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
                            bottom_right, window_left, window_right, softcap, dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
-  const auto [batch, heads, length, dim] = shapeOf(q);
-  Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(k)[2]})
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
+  Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]})
                              : empty(q, std::array<int64_t, 4>{}, ScalarType::Float);
   Tensor d_sinks = empty(q, std::array{sinks ? heads : 0}, ScalarType::Float);
   tegula_attention_problem problem = problemOf(inputs, options);
@@ -220,7 +249,7 @@ std::vector<tegula_tensor> variantTensors(const Flex &flex) {
   std::vector<tegula_tensor> tensors;
   for (const std::vector<Tensor> *part : {&flex.learnt, &flex.constant})
     for (const Tensor &tensor : *part)
-      tensors.push_back(view("captured tensor " + std::to_string(tensors.size()), tensor));
+      tensors.push_back(view(("captured tensor " + std::to_string(tensors.size())).c_str(), tensor));
   return tensors;
 }
 
@@ -283,10 +312,11 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
   return {dq, dk, dv, gradients};
 }
 
+// Arguments that are left out cost less than arguments that Python passes.
 #define TEGULA_OPTIONS                                                                                                 \
-  "Tensor? bias, Tensor? mask, Tensor? alibi_slopes, Tensor? sinks, Tensor? dropout_state, float scale, bool causal, " \
-  "bool bottom_right, SymInt window_left, SymInt window_right, float softcap, float dropout_p, "                       \
-  "bool deterministic"
+  "float scale, bool causal, Tensor? bias=None, Tensor? mask=None, Tensor? alibi_slopes=None, Tensor? sinks=None, "    \
+  "Tensor? dropout_state=None, bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, "               \
+  "float softcap=0.0, float dropout_p=0.0, bool deterministic=False"
 
 #define TEGULA_FLEX                                                                                                    \
   "Tensor[] learnt, Tensor[] constant, Tensor[] blocks, str text, float scale, int block_mask, int block_q, "          \
@@ -295,8 +325,10 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
 STABLE_TORCH_LIBRARY(tegula, library) {
   library.def("attention_forward(Tensor q, Tensor k, Tensor v, " TEGULA_OPTIONS ") -> (Tensor o, Tensor lse)");
   library.def("attention_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
-              "lse, " TEGULA_OPTIONS ", bool wants_dbias) -> "
+              "lse, " TEGULA_OPTIONS ", bool wants_dbias=False) -> "
               "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias, Tensor d_sinks)");
+  library.def("plain_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool grouped) -> "
+              "(Tensor? o, Tensor? lse)");
   library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ") -> (Tensor o, Tensor lse)");
   library.def("flex_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
               "lse, " TEGULA_FLEX ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
@@ -305,6 +337,7 @@ STABLE_TORCH_LIBRARY(tegula, library) {
 void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("attention_forward", TORCH_BOX(&forward));
   library.impl("attention_backward", TORCH_BOX(&backward));
+  library.impl("plain_forward", TORCH_BOX(&plainForward));
   library.impl("flex_forward", TORCH_BOX(&flexForward));
   library.impl("flex_backward", TORCH_BOX(&flexBackward));
 }

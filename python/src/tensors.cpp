@@ -8,6 +8,7 @@
 #include <limits>
 #include <ranges>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace tegula_torch {
@@ -17,7 +18,7 @@ using torch::headeronly::ScalarType;
 
 constexpr size_t kMaxRank = 5;
 
-int32_t typeOf(const std::string &name, const Tensor &tensor) {
+int32_t typeOf(const char *name, const Tensor &tensor) {
   switch (tensor.scalar_type()) {
   case ScalarType::Float:
     return TEGULA_F32;
@@ -34,7 +35,7 @@ int32_t typeOf(const std::string &name, const Tensor &tensor) {
   case ScalarType::Char:
     return TEGULA_I8;
   default:
-    throw std::runtime_error("argument '" + name +
+    throw std::runtime_error("argument '" + std::string(name) +
                              "': its type is not float32, float16, bfloat16, int64, int32, int8 or "
                              "bool");
   }
@@ -42,10 +43,10 @@ int32_t typeOf(const std::string &name, const Tensor &tensor) {
 
 } // namespace
 
-tegula_tensor view(const std::string &name, const Tensor &tensor) {
+tegula_tensor view(const char *name, const Tensor &tensor) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
   if (sizes.size() > kMaxRank)
-    throw std::runtime_error("argument '" + name + "': it has " + std::to_string(sizes.size()) +
+    throw std::runtime_error("argument '" + std::string(name) + "': it has " + std::to_string(sizes.size()) +
                              " dimensions; it may have 5");
   tegula_tensor result{tensor.data_ptr(), typeOf(name, tensor), int32_t(sizes.size()), {}, {}};
   std::copy(sizes.begin(), sizes.end(), result.shape);
@@ -53,7 +54,7 @@ tegula_tensor view(const std::string &name, const Tensor &tensor) {
   return result;
 }
 
-tegula_tensor view(const std::string &name, const std::optional<Tensor> &tensor) {
+tegula_tensor view(const char *name, const std::optional<Tensor> &tensor) {
   return tensor ? view(name, *tensor) : tegula_tensor{};
 }
 
@@ -76,8 +77,9 @@ Tensor empty(const Tensor &like, std::span<const int64_t> sizes, ScalarType type
 }
 
 Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes) {
+  const auto given = like.strides();
   const auto distance = [&](int axis) { // An axis without a distance of its own comes first.
-    const int64_t stride = like.strides()[axis];
+    const int64_t stride = given[axis];
     return sizes[axis] == 1 || stride == 0 ? std::numeric_limits<int64_t>::max() : stride;
   };
   std::array<int, 3> order{0, 1, 2};

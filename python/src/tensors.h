@@ -8,16 +8,15 @@
 
 #include <optional>
 #include <span>
-#include <string>
 
 namespace tegula_torch {
 
 using Tensor = torch::stable::Tensor;
 
 /// Returns the memory of a tensor, with its type, shape and strides. Throws if tegula.h has no such type or rank.
-tegula_tensor view(const std::string &name, const Tensor &tensor);
+tegula_tensor view(const char *name, const Tensor &tensor);
 /// Does the same. A missing tensor is all 0.
-tegula_tensor view(const std::string &name, const std::optional<Tensor> &tensor);
+tegula_tensor view(const char *name, const std::optional<Tensor> &tensor);
 
 /// Returns a new tensor on the device of `like`.
 Tensor emptyStrided(const Tensor &like, std::span<const int64_t> sizes, std::span<const int64_t> strides,

@@ -31,8 +31,11 @@ def __getattr__(name):
     if name not in __all__:
         raise AttributeError(f"module 'tegula' has no attribute '{name}'")
     if name in _HOMES:
-        return getattr(importlib.import_module(f"tegula.{_HOMES[name]}"), name)
-    return importlib.import_module(f"tegula.{name}")
+        found = getattr(importlib.import_module(f"tegula.{_HOMES[name]}"), name)
+    else:
+        found = importlib.import_module(f"tegula.{name}")
+    globals()[name] = found  # The next look-up finds it without this function.
+    return found
 
 
 def __dir__():

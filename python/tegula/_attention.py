@@ -28,7 +28,7 @@ def refusal(q, k, v):
             return f"{name} has the shape {tuple(shape)}; it must have elements"
     if dtype not in _TYPES:
         return f"q is {dtype}; it must be float32, float16 or bfloat16"
-    if device.type not in ("cpu", "cuda"):
+    if not (q.is_cpu or q.is_cuda):
         return f"q is on {device}; it must be on a CPU or a CUDA device"
     return None
 
@@ -38,7 +38,7 @@ def padded(x):
     missing = -x.shape[-1] % _DIM_UNIT
     if missing:
         return torch.nn.functional.pad(x, (0, missing))
-    return x if x.stride(-1) == 1 else x.contiguous()
+    return x if x.is_contiguous() or x.stride(-1) == 1 else x.contiguous()  # The first test is the cheaper one.
 
 
 def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None,
@@ -64,6 +64,12 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
 
     o and lse have gradients for q, k, v, bias and sinks. Raises ValueError, NotImplementedError, or RuntimeError with the
     message of the library."""
+    has_tensors = not (bias is mask is alibi_slopes is sinks is None)
+    has_diagonal = window != (None, None) or causal and bottom_right
+    if not (has_tensors or has_diagonal or softcap or dropout_p or deterministic):
+        o, lse = _operators.plain(q, k, v, scale, causal, grouped=True)
+        if o is not None:
+            return o, lse
     reason = refusal(q, k, v)
     if reason:
         raise NotImplementedError("tegula.attention: " + reason)
@@ -81,7 +87,7 @@ def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bo
     elif scale == 0:  # The library takes 0 for the default.
         q, scale = q * 0, 1.0
     left, right = (_NO_BOUND if bound is None else bound for bound in window)
-    o, lse = _operators.attention(padded(q), padded(k), padded(v), bias, mask, alibi_slopes, sinks,
-                                  dropout_state if dropout_p else None, scale, causal, bottom_right, left, right, softcap,
-                                  dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
+    o, lse = _operators.attention(padded(q), padded(k), padded(v), scale, causal, bias, mask, alibi_slopes, sinks,
+                                  dropout_state if dropout_p else None, bottom_right, left, right, softcap, dropout_p,
+                                  deterministic or torch.are_deterministic_algorithms_enabled())
     return (o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]), lse

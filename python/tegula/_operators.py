@@ -16,7 +16,7 @@ backward = torch.ops.tegula.attention_backward.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
 
-_INPUTS = 7  # q, k, v, bias, mask, alibi_slopes and sinks are the first arguments of `forward`.
+_plain_forward = torch.ops.tegula.plain_forward.default._op  # Without a call in Python.
 
 
 def _empty_ordered_as(like, sizes):
@@ -32,9 +32,14 @@ def _(q, k, v, *options):
     return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
+@torch.library.register_fake("tegula::plain_forward")
+def _(q, k, v, scale, causal, grouped):
+    return None, None  # Fake tensors go to attention_forward.
+
+
 @torch.library.register_fake("tegula::attention_backward")
-def _(d_o, d_lse, q, k, v, o, lse, bias, mask, alibi_slopes, sinks, *options):
-    wants_dbias = options[-1]
+def _(d_o, d_lse, q, k, v, o, lse, scale, causal, bias=None, mask=None, alibi_slopes=None, sinks=None, dropout_state=None,
+      bottom_right=False, window_left=-1, window_right=-1, softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
     dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
     d_sinks = (0,) if sinks is None else (q.shape[1],)
     return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
@@ -42,7 +47,7 @@ def _(d_o, d_lse, q, k, v, o, lse, bias, mask, alibi_slopes, sinks, *options):
 
 
 def _setup_context(ctx, inputs, output):
-    q, k, v, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options = inputs
+    q, k, v, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options = inputs
     ctx.save_for_backward(q, k, v, *output, bias, mask, alibi_slopes, sinks, dropout_state)
     ctx.set_materialize_grads(False)  # d_o or d_lse is None where nothing depends on its output.
 
@@ -50,11 +55,12 @@ def _setup_context(ctx, inputs, output):
 def _gradients(ctx, d_o, d_lse):
     q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state = ctx.saved_tensors
     d_o = torch.zeros_like(o) if d_o is None else d_o
-    wants_dbias = ctx.needs_input_grad[3]
-    dq, dk, dv, dbias, d_sinks = backward(
-        d_o, d_lse, q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options, wants_dbias)
+    wants_dbias = bias is not None and ctx.needs_input_grad[5]
+    dq, dk, dv, dbias, d_sinks = backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks,
+                                          dropout_state, *ctx.options, wants_dbias)
     dbias = dbias.sum_to_size(bias.shape).to(bias.dtype) if wants_dbias else None
-    return dq, dk, dv, dbias, None, None, d_sinks if sinks is not None else None, None, *(None for _ in ctx.options)
+    return (dq, dk, dv, None, None, dbias, None, None, d_sinks if sinks is not None else None, None,
+            *(None for _ in ctx.options))
 
 
 torch.library.register_autograd("tegula::attention_forward", _gradients, setup_context=_setup_context)
@@ -72,14 +78,52 @@ class _Attention(torch.autograd.Function):
             return forward(*arguments)
 
 
+class _Plain(torch.autograd.Function):
+    """The gradient of `plain_forward`. The operator itself has none, because the dispatcher's wrapper would cost more."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, scale, causal, grouped):
+        o, lse = _plain_forward(q, k, v, scale, causal, grouped)
+        ctx.save_for_backward(q, k, v, o, lse)
+        ctx.scale, ctx.causal = scale, causal
+        ctx.set_materialize_grads(False)
+        return o, lse
+
+    @staticmethod
+    def backward(ctx, d_o, d_lse):
+        q, k, v, o, lse = ctx.saved_tensors
+        d_o = torch.zeros_like(o) if d_o is None else d_o
+        return *backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal)[:3], None, None, None
+
+
+# Function.apply() calls these methods, after work that only torch.func needs and that takes longer than they do.
+_apply, _apply_plain = (super(torch.autograd.Function, function).apply for function in (_Attention, _Plain))
+
+
 def attention(*arguments):
     """Calls `forward`. In eager mode this avoids the dispatcher's autograd wrapper, which is written in Python."""
     if torch.compiler.is_compiling():
         return forward(*arguments)
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in arguments[:_INPUTS]):
-        return _Attention.apply(*arguments)
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (*arguments[:3], *arguments[5:9])):
+        return (_Attention.apply if torch._C._are_functorch_transforms_active() else _apply)(*arguments)
     with torch._C._AutoDispatchBelowAutograd():
         return forward(*arguments)
+
+
+def plain(q, k, v, scale, causal, grouped):
+    """Returns o and lse if the tensors go to the kernel as they are, otherwise (None, None). `grouped` allows q to have more
+    heads than k and v. None of this is for graphs: they record `forward`."""
+    if (torch.compiler.is_compiling() or torch._C._is_any_autocast_enabled() or torch._C._are_functorch_transforms_active() or
+            torch._C._len_torch_dispatch_stack() or torch.are_deterministic_algorithms_enabled() or
+            not (q.is_cpu or q.is_cuda)):
+        return None, None
+    if scale is None:
+        scale = 0.0  # The library takes 0 for the default.
+    elif scale == 0:
+        return None, None
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        return _apply_plain(q, k, v, scale, causal, grouped)
+    return _plain_forward(q, k, v, scale, causal, grouped)
 
 
 class _Flex(torch.autograd.Function):

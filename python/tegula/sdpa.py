@@ -6,6 +6,7 @@ import threading
 
 import torch
 
+from . import _operators
 from ._attention import compute, refusal
 
 _original = torch.nn.functional.scaled_dot_product_attention
@@ -92,6 +93,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     A causal mask counts from the first query and key. A bool mask is True where a query sees a key, and a float mask is added.
     A row that sees no key gives 0. attn_mask may want a gradient. Raises NotImplementedError with the reason for what Tegula
     does not compute, such as float64."""
+    if attn_mask is None and not dropout_p:
+        o, _ = _operators.plain(query, key, value, scale, is_causal, enable_gqa)
+        if o is not None:
+            return o
     query, key, value, attn_mask = _autocast(query, key, value, attn_mask)
     reason = _reason(query, key, value, attn_mask, dropout_p, enable_gqa)
     if reason:
@@ -109,6 +114,11 @@ def patched():
     counts = Counts()
 
     def function(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+        if attn_mask is None and not dropout_p and not torch.compiler.is_compiling() and torch.backends.cuda.flash_sdp_enabled():
+            o, _ = _operators.plain(query, key, value, scale, is_causal, enable_gqa)
+            if o is not None:
+                counts.add(None)
+                return o
         inputs = _autocast(query, key, value, attn_mask)
         reason = _reason(*inputs, dropout_p, enable_gqa)
         if not torch.compiler.is_compiling():  # What follows has no graph.

@@ -133,7 +133,7 @@ def test_opcheck(device, dtype, options):
     q, k, v = (x.transpose(1, 2) for x in inputs(device, dtype))
     sinks = torch.zeros(4, device=device, requires_grad=True) if "sinks" in options else None
     bias = torch.zeros(4, 70, 90, device=device, requires_grad=True) if "bias" in options else None
-    arguments = (q, k, v, bias, None, None, sinks, None, 0.125, "causal" in options, False, -1, -1, 0.0, 0.0, True)
+    arguments = (q, k, v, 0.125, "causal" in options, bias, None, None, sinks, None, False, -1, -1, 0.0, 0.0, True)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
 
 
@@ -145,8 +145,22 @@ def test_results_have_the_order_of_their_inputs(device, order):
     o, _ = attention(q, q, q)
     dq, = torch.autograd.grad(o.sum(), q)
     assert o.stride() == q.stride() == dq.stride()
-    arguments = (q, q, q, None, None, None, None, None, 0.25, False, False, -1, -1, 0.0, 0.0, False)
+    arguments = (q, q, q, 0.25, False)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
+
+
+def test_plain_forward_leaves_tensors_that_kernels_do_not_take_as_they_are(device):
+    plain = torch.ops.tegula.plain_forward
+    q, k, v = (torch.randn(1, 2, 8, 16, device=device) for _ in range(3))
+    for result, expected in zip(plain(q, k, v, 0.0, True, False), torch.ops.tegula.attention_forward(q, k, v, 0.25, True)):
+        assert torch.equal(result, expected)
+    one_head, narrow, two_batches = k[:, :1], q[..., :12], k.expand(2, 2, 8, 16)
+    assert plain(q, one_head, one_head, 0.0, False, True)[0] is not None
+    for tensors in ((q, one_head, one_head), (q, two_batches, two_batches), (q, k.half(), v), (q, k, v.to("meta")),
+                    (narrow, narrow, narrow), (q, k[:, :, :0], v[:, :, :0]), [x[0] for x in (q, k, v)],
+                    [x.double() for x in (q, k, v)], [x.transpose(2, 3) for x in (q, k, v)],
+                    [x.repeat(1, 1, 1, 17) for x in (q, k, v)]):
+        assert plain(*tensors, 0.0, False, False) == (None, None)
 
 
 def test_compiles_without_a_graph_break(device):

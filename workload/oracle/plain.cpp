@@ -237,7 +237,9 @@ private:
       changed[j] = of.p;
       const float incoming = round(product(&d_o_[row.o], v(row, j), shape_.value_dim));
       dp[j] = gradientOfP(row, j, of, afterDropout(row, j, incoming));
-      mean += p[j] * dp[j];
+      // The sum has products of another order, as in outputGradient().
+      if (incoming != 0)
+        mean += p[j] * dp[j] * (productBackwards(&d_o_[row.o], v(row, j), shape_.value_dim) / incoming);
     }
     const float sum = rules_.probability_steps.empty() ? outputGradient(row, soft) : mean;
     const float delta = d_lse_.empty() ? sum : sum - float(valueUnit_ * gradientUnit_ * d_lse_[row.lse]);

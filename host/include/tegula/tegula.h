@@ -215,6 +215,12 @@ typedef struct tegula_key_set {
  * partial while TEGULA_MASK and the mask of `variant_text` let it exist. Everything else that hides keys holds in both. */
 enum { TEGULA_BLOCK_MASK_NONE = 0, TEGULA_BLOCK_MASK_COMPUTED = 1, TEGULA_BLOCK_MASK_GIVEN = 2 };
 
+/* What a forward pass may write besides o and lse, for debugging and for losses that look at it. PRODUCTS: scale * q k^T,
+ * also where a score does not exist. SCORES: what the variants make of them; -inf where a score does not exist.
+ * PROBABILITIES: exp(score - lse), before `probability` of `variant_text`; 0 where a score does not exist. What dropout
+ * drops is negated, and then -0 if it is 0. */
+enum { TEGULA_SCORES_NONE = 0, TEGULA_SCORES_PRODUCTS = 1, TEGULA_SCORES_SCORES = 2, TEGULA_SCORES_PROBABILITIES = 3 };
+
 /* The computation of a plan. Everything else belongs to each call: no shape, stride or scale compiles anything. */
 typedef struct tegula_attention_problem {
   uint32_t struct_size;
@@ -265,10 +271,12 @@ typedef struct tegula_attention_problem {
    * of variant_gradients. */
   int32_t product_dim;
   int32_t constant_product; /* Not 0: the backward pass takes q_added and k_added as constant. */
-  /* NULL, or the score and mask functions of a variant of your own, as text (docs/kernels.md). They apply after
+  /* NULL, or the score, probability and mask functions of a variant of your own, as text (docs/kernels.md). They apply after
    * `variants`, and their tensors follow those of `variants` and `any_of`. The mask skips tiles only with `block_mask`.
    * The text is needed during the call only. */
   const char *variant_text;
+  int32_t scores_output; /* TEGULA_SCORES_NONE, or what the forward pass writes to `scores`. */
+  int32_t reserved; /* 0 */
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
@@ -319,6 +327,8 @@ typedef struct tegula_forward_args {
    * key i + diagonal_offset[batch], plus seqlen_k - seqlen_q if the diagonal is the last query's. This key must lie
    * from -(2^30 - 1024) to 2^30 - 1024; an offset that leads beyond counts as the nearest one that does not. */
   tegula_tensor diagonal_offset;
+  /* f32 [batch, heads, seqlen_q, seqlen_k], written, if the problem has scores_output; otherwise all 0. */
+  tegula_tensor scores;
 } tegula_forward_args;
 
 /* Arguments of the backward pass, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). The forward pass

@@ -59,6 +59,9 @@ struct AttentionProblem {
   /// Each query head has an attention sink, a logit in the denominator of the softmax (AttentionForward::sinks). Needs
   /// flash2.
   bool sinks = false;
+  /// The forward pass also writes AttentionForward::scores, for debugging and for losses that look at them. This takes
+  /// the memory that attention avoids, and another look at all keys.
+  ScoresOutput scores_output = ScoresOutput::none;
   /// Each call gives a number that is added to the diagonal (AttentionForward::diagonal_offset): that of the causal
   /// mask and of all parts of the variant. Keys and values of a past then need no plan of their own.
   bool diagonal_offset = false;
@@ -104,6 +107,8 @@ struct AttentionForward {
   /// AttentionProblem::diagonal_offset. Positions on the diagonal lie from -kMaxDiagonal to kMaxDiagonal; an offset
   /// that leads beyond counts as the nearest one that does not.
   TensorRef diagonal_offset = {};
+  /// f32 [batch, heads, seqlen_q, seqlen_k], written. Given exactly if AttentionProblem::scores_output is not `none`.
+  TensorRef scores = {};
 };
 
 /// The arguments of a backward launch, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). forward wrote o

@@ -40,6 +40,16 @@ struct BlockMask {
   bool exists() const { return source != Source::none; }
 };
 
+/// A number of each score that the forward pass writes besides o and lse: AttentionForward::scores.
+enum class ScoresOutput {
+  none,
+  products, ///< scale * (q k^T + products), also where a score does not exist.
+  scores,   ///< What the variant makes of the products; -inf where a score does not exist.
+  /// P = exp(score - lse), before Variant::probability; 0 where a score does not exist. P that dropout drops is
+  /// negated, and then -0 if it is 0, as in FlashAttention's `return_attn_probs`.
+  probabilities,
+};
+
 /// The axes along which the lists of tiles differ.
 struct ListAxes {
   bool batch = false, heads = false;
@@ -60,12 +70,13 @@ struct AttentionConfig {
   int block_n = 0;         ///< Keys per tile.
   int heads_in_l2 = 1;     ///< As in Schedule.
   TileScheduler tile_scheduler = TileScheduler::single_tile;
-  bool lse_gradient = false;      ///< As in AttentionProblem.
-  bool contain_nonfinite = false; ///< As in AttentionProblem, but for this program alone.
-  bool deterministic = false;     ///< As in AttentionProblem.
-  bool sinks = false;             ///< As in AttentionProblem.
-  bool diagonal_offset = false;   ///< As in AttentionProblem.
-  int kept_of_256 = 256;          ///< 256 times the probability of keeping an element of P; 256: no dropout.
+  bool lse_gradient = false;                       ///< As in AttentionProblem.
+  bool contain_nonfinite = false;                  ///< As in AttentionProblem, but for this program alone.
+  bool deterministic = false;                      ///< As in AttentionProblem.
+  bool sinks = false;                              ///< As in AttentionProblem.
+  ScoresOutput scores_output = ScoresOutput::none; ///< As in AttentionProblem.
+  bool diagonal_offset = false;                    ///< As in AttentionProblem.
+  int kept_of_256 = 256; ///< 256 times the probability of keeping an element of P; 256: no dropout.
 
   /// Returns true if program instances take their blocks of queries from a counter.
   bool isDynamic() const { return tile_scheduler == TileScheduler::dynamic_persistent; }
@@ -113,8 +124,8 @@ struct AttentionProgram {
 
 /// Returns all programs: standard_scores, standard_softmax, standard_output, flash1_forward, flash2_forward,
 /// flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, flash2_backward,
-/// flash2_backward_postprocess, flash2_backward_sink, merge, merge_backward, block_states, tile_states_of_queries,
-/// tile_states_of_keys, visit_lists, visit_ranks.
+/// flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, block_states,
+/// tile_states_of_queries, tile_states_of_keys, visit_lists, visit_ranks.
 std::span<const AttentionProgram> attentionPrograms();
 
 /// Finds a program by its name. The error names the unknown word and lists the legal ones.
@@ -155,6 +166,10 @@ Expected<Program> recordFlash2Backward(const AttentionConfig &config);          
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc
 /// Records d_sinks [heads] = the sums of sink_parts, in a fixed order.
 Expected<Program> recordFlash2BackwardSink(const AttentionConfig &config);
+
+/// Records scores, f32 [batch, heads, seqlen_q, seqlen_k], as AttentionConfig::scores_output says. It reads lse if they
+/// are probabilities. Any algorithm may have it after its programs of the forward pass.
+Expected<Program> recordAttentionScores(const AttentionConfig &config);
 
 // The programs of merge.h, which has their arguments. d_lse comes last.
 Expected<Program> recordMerge(const AttentionConfig &config);
