@@ -122,9 +122,9 @@ class Kernel:
         return tensors[0].device if tensors else None
 
     def _dtype(self, i, tensor):
-        if tensor.dtype not in _names():
+        if tensor.dtype not in _dtypes():
             raise RuntimeError(f"argument '{self._names[i]}': kernels have no type {tensor.dtype}")
-        return _names()[tensor.dtype]
+        return _dtypes()[tensor.dtype]
 
     def _text(self, dtypes, constants):
         key = dtypes, *map(_key, constants.values())
@@ -170,7 +170,7 @@ def _stream(device):
 
 
 @functools.cache
-def _names():
+def _dtypes():
     """Returns the types of the language by those of PyTorch."""
     import torch
     return {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64", torch.int32: "i32",
@@ -181,4 +181,4 @@ def _names():
 def _codes():
     """Returns the numbers of types in tegula.h by the types of PyTorch."""
     numbers = {"f32": 0, "f16": 1, "bf16": 2, "i64": 3, "i32": 4, "i8": 5, "i1": 5}  # Conditions are bytes in memory.
-    return {dtype: numbers[name] for dtype, name in _names().items()}
+    return {dtype: numbers[name] for dtype, name in _dtypes().items()}
