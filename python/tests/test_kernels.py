@@ -98,7 +98,7 @@ def test_elementwise_with_any_strides(device):
     x, y = torch.randn(2000, device=device)[::2], torch.randn(1, device=device).expand(1000)
     out = torch.full((3000,), -7.0, device=device)
     scaled_add[4](x, y, out[::3], 2.5)
-    assert torch.equal(out[::3], 2.5 * x + y)
+    torch.testing.assert_close(out[::3], 2.5 * x + y)  # A GPU rounds once.
     assert (out[1::3] == -7).all()
 
 
