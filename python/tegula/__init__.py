@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention kernels for GPUs and CPUs, compiled at run time, as operators of PyTorch.
+"""Attention kernels for GPUs and CPUs, compiled at run time, as operators of PyTorch, and kernels that are written in Python.
 
 attention                      all options of the library, on [batch, heads, length, dim]
 scaled_dot_product_attention   the function of torch.nn.functional
@@ -10,17 +10,20 @@ ring_attention                 attention over a sequence whose parts are on the 
 ring_shard, ring_unshard       cut a rank's part out of a tensor, and put the parts together
 flash_attn                     the functions of the package flash_attn
 hugging_face                   attn_implementation="tegula" for transformers
+kernel                         makes a kernel of a function over tiles
+language                       the operations of such functions
 """
 
 import importlib
 
 __version__ = "0.1.0"
 __all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
-           "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face"]
+           "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face", "kernel",
+           "language"]
 
 _HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",
           "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex",
-          "ring_attention": "ring", "ring_shard": "ring", "ring_unshard": "ring"}
+          "ring_attention": "ring", "ring_shard": "ring", "ring_unshard": "ring", "kernel": "_kernels"}
 
 
 def __getattr__(name):

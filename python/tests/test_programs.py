@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Tests tools/run-suites on a small suite, examples/train_gpt on a small model, and the programs of ring attention."""
+"""Tests tools/run-suites on a small suite, examples/train_gpt on a small model, examples/python_kernel, and the programs
+of ring attention."""
 
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -67,6 +71,12 @@ def test_training_sees_the_same_losses():
     ours, others = (json.loads(line)["losses"] for line in result.stdout.splitlines())
     assert len(ours) == 8 and max(abs(x - y) for x, y in zip(ours, others)) < 0.01
     assert ours[-1] < ours[0]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tegula._language") is None, reason="nanobind is not installed")
+def test_the_example_of_a_kernel_in_python_is_right():
+    result = run(ROOT / "examples/python_kernel/python_kernel.py")
+    assert (result.stdout.count(": equal True\n"), result.stdout.count("\n"), result.stderr) == (4, 4, "")
 
 
 def run_two(*command):

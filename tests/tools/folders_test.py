@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "workload": ["base", "runtime", "plan", "kernels", "workload/oracle"],
     "tuner": ["base", "runtime", "plan", "kernels", "workload"],
     "host": ["base", "runtime", "plan", "kernels", "tuner"],
-    "python": ["host"],
+    "python": ["base", "dsl", "host"],
     "bench": ["base", "dsl", "runtime", "plan", "kernels", "compiler/client", "workload", "host"],
     "tools": ["base", "runtime", "plan", "kernels", "compiler", "workload", "tuner", "bench"],
 }

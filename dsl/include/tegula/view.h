@@ -61,6 +61,13 @@ public:
     scatterAddAt(tile, together(first, rest...));
   }
 
+  // at, gather, scatter and scatterAdd with a list of indices, for hosts that know their number only at run time. The
+  // line is that of the first index; there is at least one.
+  View slice(const std::vector<Operand> &indices) const;
+  Value gatherAt(const std::vector<Operand> &indices) const;
+  void scatterAt(Operand tile, const std::vector<Operand> &indices) const;
+  void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;
+
 private:
   friend class Recorder;
   View(Value node) : node_(node) {}
@@ -68,11 +75,6 @@ private:
   template <class... I> static std::vector<Operand> together(Operand first, const I &...rest) {
     return {first, Operand(rest, first.where())...};
   }
-
-  View slice(const std::vector<Operand> &indices) const;
-  Value gatherAt(const std::vector<Operand> &indices) const;
-  void scatterAt(Operand tile, const std::vector<Operand> &indices) const;
-  void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;
 
   Value node_;
 };
