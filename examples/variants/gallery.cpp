@@ -16,6 +16,7 @@ std::span<const Entry> entries() {
                                   {"transfusion", "Text and images (Transfusion)", transfusion},
                                   {"graph_bias", "Bias by distances in a graph (Graphormer)", graphBias},
                                   {"t5_buckets", "Bias by buckets of distances (T5)", t5Buckets},
+                                  {"rotary_part", "Rotary part of a score (multi-head latent attention)", rotaryPart},
                                   {"selected_blocks", "Selected blocks (native sparse attention)", selectedBlocks}};
   return all;
 }

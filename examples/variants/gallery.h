@@ -10,7 +10,8 @@ namespace gallery {
 
 using namespace tegula;
 
-/// A variant of the gallery. `make` fills everything except the element type, the head dimensions and the schedule.
+/// A variant of the gallery. `make` fills everything except the element types of q and of operands of products, the
+/// head dimensions and the schedule.
 struct Entry {
   const char *name, *title;
   VariantTrial (*make)(const AttentionShape &shape);
@@ -28,6 +29,7 @@ VariantTrial tokenTree(const AttentionShape &shape);
 VariantTrial transfusion(const AttentionShape &shape);
 VariantTrial graphBias(const AttentionShape &shape);
 VariantTrial t5Buckets(const AttentionShape &shape);
+VariantTrial rotaryPart(const AttentionShape &shape);
 VariantTrial selectedBlocks(const AttentionShape &shape);
 
 /// The band of keys that a causal mask lets a query see.

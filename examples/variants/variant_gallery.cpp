@@ -100,6 +100,13 @@ std::shared_ptr<Device> openDevice(const std::string &target) {
   fail("'" + target + "' is no target; there are cpu, cuda, simt, simt:sm_90a");
 }
 
+/// Gives operands of products the element type of q.
+void setOperandTypes(AttentionProblem &problem) {
+  for (const ScoreProduct &product : problem.variant.products)
+    for (size_t operand : {product.queries, product.keys})
+      problem.variant.tensors[operand].dtype = problem.dtype;
+}
+
 /// Makes a trial of both passes. Small tiles show in a short sequence what large ones skip in a long one.
 VariantTrial checkedTrial(const Entry &entry, bool chosen_tiles) {
   const int64_t length = chosen_tiles ? 1024 : 512;
@@ -109,6 +116,7 @@ VariantTrial checkedTrial(const Entry &entry, bool chosen_tiles) {
   trial.problem.head_dim = trial.problem.value_dim = chosen_tiles ? 64 : 16;
   if (!chosen_tiles)
     trial.schedule = {.block_m = 32, .block_n = 32};
+  setOperandTypes(trial.problem);
   return trial;
 }
 
@@ -116,6 +124,7 @@ VariantTrial longTrial(const Entry &entry, int64_t length) {
   VariantTrial trial = entry.make({.batch = 1, .heads = 16, .kv_heads = 16, .seqlen_q = length, .seqlen_k = length});
   trial.problem.head_dim = trial.problem.value_dim = 128;
   trial.problem.expected = trial.shape;
+  setOperandTypes(trial.problem);
   return trial;
 }
 

@@ -64,6 +64,10 @@ def test_the_page_about_training_shows_its_results():
     assert run(ROOT / "examples/train_gpt/page.py", "--check").returncode == 0
 
 
+def test_the_page_about_the_ring_shows_its_results():
+    assert run(ROOT / "python/benchmarks/ring_page.py", "--check").returncode == 0
+
+
 def test_training_sees_the_same_losses():
     result = run(ROOT / "examples/train_gpt/train_gpt.py", "--attention", "tegula", "flash", "--size", "tiny", "--context", 48,
                  "--batch", 2, "--steps", 8, "--device", "cpu", TORCHDYNAMO_DISABLE="1")

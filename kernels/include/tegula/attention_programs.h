@@ -44,7 +44,7 @@ struct BlockMask {
 enum class ScoresOutput {
   none,
   products, ///< scale * (q k^T + products), also where a score does not exist.
-  scores,   ///< What the variant makes of the products; -inf where a score does not exist.
+  scores,   ///< The products after the variant's modification; -inf where a score does not exist.
   /// P = exp(score - lse), before Variant::probability; 0 where a score does not exist. P that dropout drops is
   /// negated, and then -0 if it is 0, as in FlashAttention's `return_attn_probs`.
   probabilities,

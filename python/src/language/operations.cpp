@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations of tegula/ops.h, and differentiate().
+// The operations of tegula/ops.h, differentiate() and enclose().
 #include "operands.h"
 
 #include "tegula/ops.h"
@@ -236,6 +236,11 @@ void bindOperations(nb::module_ &module) {
         return differentiate(valueOf(output), valueOf(input), valueOf(seed), pairs, here());
       },
       "output"_a, "input"_a, "seed"_a, "gathered"_a = nb::make_tuple());
+  nb::class_<Enclosure>(module, "Enclosure")
+      .def_ro("sometimes", &Enclosure::sometimes)
+      .def_ro("always", &Enclosure::always);
+  module.def(
+      "enclose", [](nb::handle condition) { return enclose(valueOf(condition), here()); }, "condition"_a);
 }
 
 } // namespace tegula_python

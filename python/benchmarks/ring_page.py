@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Writes docs/ring.md from results/ring*.jsonl, which are lines that ring.py prints.
+
+  python3 python/benchmarks/ring_page.py           writes the page
+  python3 python/benchmarks/ring_page.py --check   exits with 1 if the page would change
+"""
+
+import json
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PAGE = FOLDER.parents[1] / "docs/ring.md"
+PEER = "PyTorch, cudnn"
+
+HEAD = """# Ring attention on several GPUs
+
+`python/benchmarks/ring.py` made these figures, and `python/benchmarks/ring_page.py` wrote this page from
+`python/benchmarks/results`. [python.md](python.md#ring-attention) describes the function. Before it times, the benchmark compares
+the ring with one GPU. Launches of all columns alternate, and each time is a median. FLOPs count a causal mask as half. `one GPU` is
+the kernel on the whole sequence on one GPU, of at most the tokens that the table names. PyTorch is its context parallel attention
+with cuDNN. The last column is the share of the exchanges' time that kernels hide: what the ring loses by sending, divided by
+exchanges without kernels.
+
+"""
+
+COLUMNS = ["GPUs", "tokens", "pass", "ring, ms", "ring, TFLOP/s per GPU", "one GPU, TFLOP/s", "ring / one GPU",
+           "PyTorch, TFLOP/s per GPU", "ring / PyTorch", "memory, MiB per GPU", "hidden"]
+
+
+def load():
+    """Returns the timed lines and the checks, in the order of the files."""
+    lines = [json.loads(line) for file in sorted((FOLDER / "results").glob("ring*.jsonl"))
+             for line in file.read_text().splitlines()]
+    return [line for line in lines if "pass" in line], [line for line in lines if "check" in line]
+
+
+def number(result, key, digits):
+    """Returns a figure of a result as text; a result may be the text of an error."""
+    return f"{result[key]:,.{digits}f}" if isinstance(result, dict) and key in result else "-"
+
+
+def ratio(one, other):
+    have = all(isinstance(x, dict) and "tflops_per_gpu" in x for x in (one, other))
+    return f"{one['tflops_per_gpu'] / other['tflops_per_gpu']:.3f}" if have else "-"
+
+
+def row(line):
+    ring, one, peer = (line["results"].get(name) for name in ("ring", "one GPU", PEER))
+    hidden = line.get("hidden")
+    return [str(line["world"]), f"{line['length']:,}", line["pass"], number(ring, "ms", 2), number(ring, "tflops_per_gpu", 0),
+            f"{number(one, 'tflops_per_gpu', 0)} ({number(one, 'length', 0)} tokens)", ratio(ring, one),
+            number(peer, "tflops_per_gpu", 0), ratio(ring, peer), number(ring, "memory_mib", 0),
+            "-" if hidden is None else f"{max(0.0, min(1.0, hidden)):.2f}"]
+
+
+def page():
+    timed, checks = load()
+    about = timed[0]
+    lines = [f"{about['device']}, driver {about['driver']}, CUDA {about['cuda']}, NCCL {about['nccl']}, PyTorch {about['torch']}; "
+             f"{about['heads']} heads of {about['dim']}, {about['dtype']}, causal.", "",
+             "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(row(line)) + " |" for line in timed]
+    right = sum(check["right"] for check in checks)
+    lines += ["", f"Comparisons with one GPU: {right} of {len(checks)} right."]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def main():
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return PAGE.read_text() != text
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
