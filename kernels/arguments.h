@@ -35,6 +35,12 @@ struct ListedViews {
   std::span<const View> rest;  ///< All others.
 };
 
+struct QueryBlock;
+
+/// Computes o and lse of a block of queries if the variant modifies probabilities (flash2_modified.cpp).
+void flash2Modified(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
+                    const ListedViews &views, const QueryBlock &at);
+
 /// Splits the views of forwardTensors() and others.
 ListedViews splitForward(const AttentionConfig &config, std::span<const View> views);
 /// Splits the views of scoreTensorsAndGradients(), listTensors() and others.

@@ -22,8 +22,6 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
 
   const Operands q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   const std::optional<Value> sink = sinkOf(views.sinks, head);
-  if (c.variant.probability)
-    return storeModified(c, {q, K_h, V_h, O.at(batch, head), i, sink}, L.at(batch, head), scores.ofQueries(i), scale);
   OnlineSoftmax softmax = startSoftmax(c, sink);
   ScoreStrip strip = scores.ofQueries(i);
   strip.visits().forEach([&](const Visit &tile) {
@@ -127,8 +125,9 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
     list.push_back({"counter", i32, 1});
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews views) {
     const ListedViews listed = splitForward(config, views);
+    const auto compute = config.variant.probability ? flash2Modified : flash2Forward;
     forQueryBlocks(config, q, listed.rest,
-                   [&](const QueryBlock &at) { flash2Forward(config, q, k, v, o, lse, scale, listed, at); });
+                   [&](const QueryBlock &at) { compute(config, q, k, v, o, lse, scale, listed, at); });
   };
   return recordList("flash2_forward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
                     tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});

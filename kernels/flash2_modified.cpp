@@ -89,13 +89,25 @@ void flash2BackwardDelta(const AttentionConfig &c, View Q, View K, View V, View 
 
 } // namespace
 
-void storeModified(const AttentionConfig &c, const RowBlock &block, View L, const ScoreStrip &strip, Value scale) {
+void flash2Modified(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
+                    const ListedViews &views, const QueryBlock &at) {
+  auto [batch, head, number] = at;
+  Value kv_head = kvHead(head, Q, K);
+  const Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
+  Value i = scores.firstQuery(number);
+  const RowBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
+                          .K = keysOf(c, K, views.tensors, batch, kv_head),
+                          .V = V.at(batch, kv_head),
+                          .O = O.at(batch, head),
+                          .i = i,
+                          .sink = sinkOf(views.sinks, head)};
+  const ScoreStrip strip = scores.ofQueries(i);
   const RowStatistics row = statisticsOf(c, block, strip, scale);
-  Value o = outputOf(c, block, strip, scale, row, /*contains=*/false);
-  block.O.store(block.i, o);
-  L.store(block.i, row.m + log(row.l)); // [block_m]
+  Value o = outputOf(c, block, strip, scale, row, /*contains=*/false); // [block_m, value_dim]
+  block.O.store(i, o);
+  L.at(batch, head).store(i, row.m + log(row.l)); // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(o), [&] { block.O.store(block.i, outputOf(c, block, strip, scale, row, /*contains=*/true)); });
+    when(!allFinite(o), [&] { block.O.store(i, outputOf(c, block, strip, scale, row, /*contains=*/true)); });
 }
 
 Expected<Program> recordFlash2BackwardDelta(const AttentionConfig &config) {

@@ -164,9 +164,6 @@ struct RowBlock {
 /// (flash2_contain.cpp).
 void storeWhereSeen(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale);
 
-/// Stores o and lse of a block if the variant modifies probabilities (flash2_modified.cpp).
-void storeModified(const AttentionConfig &c, const RowBlock &block, View L, const ScoreStrip &strip, Value scale);
-
 /// Returns lse of block_m rows for P = exp(S - lse) in the backward pass. It is +inf in rows that have no P: those that
 /// see no key, and in 16 bits those whose lse is so far from 0 that its rounding error leaves P no digit.
 Value lseOfP(const AttentionConfig &c, View L, Value i); // f32 [block_m]

@@ -150,7 +150,8 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 // The formula does not define the order of its sums, and the error of one order may be close to 0 by luck: with few
 // rows it often is. So there are several runs. Run 0 adds in the order of memory. Other runs add in random orders, and
 // their backward pass computes S in another order than their forward pass, so that S - LSE is not exact by luck. With
-// 16-bit types, they also multiply v and d_o by factors, so that other numbers are rounded.
+// 16-bit types, they also multiply v and d_o by factors, so that other numbers are rounded. Every second run is like
+// FlashAttention: its exponentials have the base 2, and it rounds no score to `dtype`.
 struct PlainGradients : Gradients {
   std::vector<double> dv_of_softmax; ///< P^T dO with P = softmax(S), which does not depend on the rounding of LSE.
 };

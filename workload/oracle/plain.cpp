@@ -130,6 +130,8 @@ public:
 
 private:
   float round(float x) const { return rounded(x, dtype_); }
+  /// Rounds a score. Every second run keeps scores in f32, as FlashAttention, which writes none.
+  float roundedScore(float x) const { return run_ % 2 == 0 ? round(x) : x; }
   Position at(const Row &row, int64_t key) const {
     Position position = row.at(key);
     position.run = run_;
@@ -148,10 +150,10 @@ private:
     for (int64_t j = 0; j < keys; ++j) {
       if (!rules_.sees(row.at(j)))
         continue;
-      float s = round(scale_ * sum(q(row), k(row, j), shape_.head_dim));
+      float s = roundedScore(scale_ * sum(q(row), k(row, j), shape_.head_dim));
       for (size_t t = 0; t < rules_.steps.size(); ++t) {
         scores.before[t][j] = s;
-        s = round(rules_.steps[t].forward.plain(s, at(row, j)));
+        s = roundedScore(rules_.steps[t].forward.plain(s, at(row, j)));
       }
       scores.last[j] = s;
     }
