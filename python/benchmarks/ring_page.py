@@ -18,7 +18,7 @@ HEAD = """# Ring attention on several GPUs
 `python/benchmarks/ring.py` made these figures, and `python/benchmarks/ring_page.py` wrote this page from its folder `results`.
 [python.md](python.md#ring-attention) describes the function. Before it times, the benchmark compares the ring with one GPU.
 Launches of all columns alternate, and times are medians. FLOPs count a causal mask as half. `one GPU` is the kernel on one
-GPU, of at most the tokens that the table names. PyTorch's figures are those of its context parallel attention with cuDNN. The last
+GPU, of at most the tokens that the table names. PyTorch has its context parallel attention with cuDNN. The last
 column is the share of the exchanges' time that kernels hide.
 
 """
