@@ -48,8 +48,8 @@ Value seenIn(const ScoreStrip &strip, const Visit &tile, Value s) {
 }
 
 /// Returns the sum of g(P) V, [block_m, value_dim]. If `contains`, what a row does not see adds nothing to it.
-Value outputOf(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale,
-               const RowStatistics &row, bool contains) {
+Value modifiedOutput(const AttentionConfig &c, const RowBlock &block, const ScoreStrip &strip, Value scale,
+                     const RowStatistics &row, bool contains) {
   Value shift = row.shift(), inverse = 1.0 / select(row.l == 0.0, 1.0, row.l); // [block_m]
   Var o = fill({c.block_m, c.value_dim}, 0.0);                                 // [block_m, value_dim]
   strip.visits().forEach([&](const Visit &tile) {
@@ -103,11 +103,11 @@ void flash2Modified(const AttentionConfig &c, View Q, View K, View V, View O, Vi
                           .sink = sinkOf(views.sinks, head)};
   const ScoreStrip strip = scores.ofQueries(i);
   const RowStatistics row = statisticsOf(c, block, strip, scale);
-  Value o = outputOf(c, block, strip, scale, row, /*contains=*/false); // [block_m, value_dim]
+  Value o = modifiedOutput(c, block, strip, scale, row, /*contains=*/false); // [block_m, value_dim]
   block.O.store(i, o);
   L.at(batch, head).store(i, row.m + log(row.l)); // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(o), [&] { block.O.store(i, outputOf(c, block, strip, scale, row, /*contains=*/true)); });
+    when(!allFinite(o), [&] { block.O.store(i, modifiedOutput(c, block, strip, scale, row, /*contains=*/true)); });
 }
 
 Expected<Program> recordFlash2BackwardDelta(const AttentionConfig &config) {

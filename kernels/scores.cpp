@@ -360,7 +360,8 @@ Value ScoreStrip::modify(Value s, const Visit &tile) const {
 }
 
 Value ScoreStrip::modifyProbability(Value p, const Visit &tile) const {
-  return scores_.config_.variant.probabilityAt(p, at(tile.position), scores_.tensors_);
+  const Variant &variant = scores_.config_.variant;
+  return variant.probability ? variant.probabilityAt(p, at(tile.position), scores_.tensors_) : p;
 }
 
 /// Returns true if a tile lies in an interval (i1).

@@ -19,21 +19,10 @@ using namespace variant_text;
 constexpr int kMaxNesting = 60; ///< The most parentheses, functions and signs around an operand.
 
 Value gathered(const View &view, std::span<const Result> indices) {
-  std::vector<Value> at;
+  std::vector<Operand> at;
   for (const Result &index : indices)
-    at.push_back(valueOf(index));
-  switch (at.size()) {
-  case 1:
-    return view.gather(at[0]);
-  case 2:
-    return view.gather(at[0], at[1]);
-  case 3:
-    return view.gather(at[0], at[1], at[2]);
-  case 4:
-    return view.gather(at[0], at[1], at[2], at[3]);
-  default:
-    return view.gather(at[0], at[1], at[2], at[3], at[4]);
-  }
+    at.emplace_back(valueOf(index));
+  return view.gatherAt(at);
 }
 
 bool isNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }

@@ -120,31 +120,16 @@ private:
   };
 
   std::optional<Element> elementOf(const Node &gather) {
-    std::vector<Value> at;
+    std::vector<Operand> at;
     Var isOne = truth(true);
     for (size_t index = 1; index < gather.operands.size(); ++index) {
       const MaybeBounds bounds = boundsOf(gather.operands[index]);
       if (!bounds)
         return std::nullopt;
       isOne = isOne & (bounds->low == bounds->high);
-      at.push_back(bounds->low);
+      at.emplace_back(bounds->low, where_);
     }
-    return Element{gathered(r_.view(gather.operands[0]), at), isOne};
-  }
-
-  static Value gathered(const View &view, const std::vector<Value> &at) {
-    switch (at.size()) {
-    case 1:
-      return view.gather(at[0]);
-    case 2:
-      return view.gather(at[0], at[1]);
-    case 3:
-      return view.gather(at[0], at[1], at[2]);
-    case 4:
-      return view.gather(at[0], at[1], at[2], at[3]);
-    default:
-      return view.gather(at[0], at[1], at[2], at[3], at[4]);
-    }
+    return Element{r_.view(gather.operands[0]).gatherAt(at), isOne};
   }
 
   Enclosure gatheredCondition(const Node &node) {

@@ -194,14 +194,14 @@ def test_scores_are_returned(device):
     q, k, v = (torch.randn(2, heads, n, 24, device=device) for heads, n in ((4, 33), (2, 57), (2, 57)))
     bias = torch.randn(4, 33, 57, device=device)
     options = dict(bias=bias, causal=True, bottom_right=True, softcap=2.0)
-    o, lse = tegula.attention(q, k, v, **options)
+    o, lse = attention(q, k, v, **options)
     products = torch.einsum("bhqd,bhkd->bhqk", q.double(), k.double().repeat_interleave(2, 1)) / 24**0.5
     hidden = torch.ones(33, 57, dtype=torch.bool, device=device).tril(57 - 33).logical_not()
     scores = (2 * torch.tanh(products / 2) + bias.double()).masked_fill(hidden, float("-inf"))
     expected = {"products": products, "scores": scores, "probabilities": scores.softmax(-1)}
     for name, exact in expected.items():
-        again, lse_again, result = tegula.attention(q, k, v, return_scores=name, **options)
+        again, lse_again, result = attention(q, k, v, return_scores=name, **options)
         assert torch.equal(again, o) and torch.equal(lse_again, lse)
         assert torch.allclose(result.double(), exact, atol=1e-5), name
     with pytest.raises(ValueError, match="return_scores is 'all'; it must be None or one of"):
-        tegula.attention(q, k, v, return_scores="all")
+        attention(q, k, v, return_scores="all")
