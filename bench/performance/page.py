@@ -71,6 +71,7 @@ TAIL = """## Other measurements
 | `tegula-bench-compile` | C++ to PTX or, with `--emit ""`, to machine code, in a warm process |
 | `tegula-bench-launch` | a launch, compared with the driver's own call |
 | `tegula-bench-host` | a host's first launch in a new process, and looking up a plan |
+| `python3 python/benchmarks/call.py` | a small call of the Python package on the host, compared with PyTorch's own function |
 
 `build/bin` has `tegula` and the `tegula-bench-*` programs. For a GPU machine without LLVM, `tools/bundle` packs everything into
 one file, and `tools/bundle-run` runs the tests and the benchmarks there.

@@ -67,8 +67,8 @@ TEST(Plain, OtherRunsErrAsMuchInOtherWays) {
     for (int run = 1; run < 4; ++run) {
       Gradients other = plainBackward(kShape, {}, kScale, inputs, d_o, dtype, run);
       EXPECT_NE(other.dk, first.dk) << toString(dtype);
-      EXPECT_LT(plainError(other.dk, exact.dk), 2 * plainError(first.dk, exact.dk)) << toString(dtype);
-      EXPECT_GT(plainError(other.dk, exact.dk), plainError(first.dk, exact.dk) / 2) << toString(dtype);
+      EXPECT_LT(plainError(other.dk, exact.dk), 3 * plainError(first.dk, exact.dk)) << toString(dtype);
+      EXPECT_GT(plainError(other.dk, exact.dk), plainError(first.dk, exact.dk) / 3) << toString(dtype);
       EXPECT_EQ(other.dk, plainBackward(kShape, {}, kScale, inputs, d_o, dtype, run).dk) << toString(dtype);
     }
   }

@@ -37,7 +37,7 @@ class ScheduleRowsTest(unittest.TestCase):
         self.generate(text, 0)
         lines = self.output.read_text().splitlines()
         self.assertEqual(len(lines), 1 + len(json.loads(text)["rows"]))
-        self.assertIn('.target = "cuda:sm_90a", .program = "flash2_forward", .problems = {.max_head_dim = 128', lines[1])
+        self.assertIn('.target = "cuda:sm_90a", .program = "flash2_forward", .problems = {.max_head_dim = 64', lines[1])
 
     def test_the_error_names_the_row_and_what_is_legal(self):
         first, second = json.loads(FILE.read_text())["rows"][:2]
