@@ -49,7 +49,7 @@ def test_a_suite_is_counted_by_outcome(tmp_path):
     assert result.returncode == 1
     written = json.loads((tmp_path / "out.json").read_text())
     outcomes = {test.rsplit("::")[-1]: outcome for test, (outcome, _, _) in written.items()}
-    assert outcomes == {"test_right": "passed", "test_wrong": "failed", "test_probabilities": "refused"}
+    assert outcomes == {"test_right": "passed", "test_wrong": "failed", "test_float64": "refused"}
 
 
 def test_a_suite_that_tegula_does_not_answer_fails(tmp_path):
