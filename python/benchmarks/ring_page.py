@@ -16,7 +16,7 @@ PEER = "PyTorch, cudnn"
 HEAD = """# Ring attention on several GPUs
 
 `python/benchmarks/ring.py` made these figures, and `python/benchmarks/ring_page.py` wrote this page from its folder `results`.
-[python.md](python.md#ring-attention) describes the function. Before it times, the benchmark compares the ring with one GPU.
+[python.md](python.md#ring-attention) describes the function. Before it times, the benchmark compares the ring with float64.
 Launches of all columns alternate, and times are medians. FLOPs count a causal mask as half. `one GPU` is the kernel on one
 GPU, of at most the tokens that the table names. PyTorch has its context parallel attention with cuDNN. The last
 column is the share of the exchanges' time that kernels hide.
@@ -61,7 +61,7 @@ def page():
              "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     lines += ["| " + " | ".join(row(line)) + " |" for line in timed]
     right = sum(check["right"] for check in checks)
-    lines += ["", f"Comparisons with one GPU: {right} of {len(checks)} right."]
+    lines += ["", f"Comparisons with float64: {right} of {len(checks)} right."]
     return HEAD + "\n".join(lines) + "\n"
 
 
