@@ -19,19 +19,35 @@ struct Bounds {
   Value low, high;
 };
 
+/// Expressions may be deeper than a stack. Nothing is known of what lies deeper than this.
+constexpr int kMostDepth = 200;
+
 constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kLargest = std::numeric_limits<int32_t>::max();
 
 class Encloser {
 public:
   Encloser(Recorder &r, Location where) : r_(r), where_(where) {}
 
-  const Enclosure &conditionOf(NodeId id) {
-    const auto found = conditions_.find(id);
-    return found != conditions_.end() ? found->second : conditions_.emplace(id, enclosed(id)).first->second;
+  Enclosure conditionOf(NodeId id) {
+    return remembered(conditions_, id, unknown(), [&] { return enclosed(id); });
   }
 
 private:
   using MaybeBounds = std::optional<Bounds>;
+
+  /// Returns what `compute` makes of a node, once for each node; `unknown` if the node is too deep.
+  template <class Result, class Compute>
+  Result remembered(std::unordered_map<NodeId, Result> &known, NodeId id, const Result &unknown,
+                    const Compute &compute) {
+    if (const auto found = known.find(id); found != known.end())
+      return found->second;
+    if (depth_ == kMostDepth)
+      return unknown;
+    ++depth_;
+    const Result result = compute();
+    --depth_;
+    return known.emplace(id, result).first->second;
+  }
 
   Value valueOf(NodeId id) const { return r_.value(id, where_); }
   Value number(int64_t x) const { return constant(DType::index, x); }
@@ -148,9 +164,8 @@ private:
   //===-- Integers -----------------------------------------------------------------------------------------------===//
 
   /// Returns nothing if no bounds are known, and for types whose numbers may wrap beyond what is computed here.
-  const MaybeBounds &boundsOf(NodeId id) {
-    const auto found = bounds_.find(id);
-    return found != bounds_.end() ? found->second : bounds_.emplace(id, computed(id)).first->second;
+  MaybeBounds boundsOf(NodeId id) {
+    return remembered(bounds_, id, MaybeBounds(), [&] { return computed(id); });
   }
 
   MaybeBounds computed(NodeId id) {
@@ -197,7 +212,11 @@ private:
     case Op::ExtUI:
       return ofCondition(node.operands[0]);
     case Op::MulI:
-      if (node.type.dtype == DType::index) // 64 bits might not hold the bounds of a product.
+    case Op::DivI:
+    case Op::FloorDivI:
+    case Op::CeilDivI:
+    case Op::RemI:
+      if (node.type.dtype == DType::index) // Their bounds are those of 32 bits.
         return std::nullopt;
       [[fallthrough]];
     default:
@@ -281,6 +300,7 @@ private:
 
   Recorder &r_;
   Location where_;
+  int depth_ = 0;
   std::unordered_map<NodeId, Enclosure> conditions_;
   std::unordered_map<NodeId, MaybeBounds> bounds_;
 };

@@ -98,6 +98,18 @@ TEST_P(Enclosures, KnowNothingOfWhatTheyCannotFollow) {
     EXPECT_TRUE(found.sometimes == 1 && found.always == 0);
 }
 
+/// A text of a variant may have any number of lines that depend on each other.
+TEST(DeepConditions, AreEnclosed) {
+  const auto kernel = [](View X) {
+    Var sum = iota(kTile);
+    for (int n = 0; n < 200'000; ++n)
+      sum = sum + n % 7;
+    const Enclosure bounds = enclose(sum > 3);
+    when(bounds.sometimes, [&] { X.store(0, Value(sum)); });
+  };
+  EXPECT_TRUE(record("kernel", kernel, TensorArg{"x", i32, 1}).ok());
+}
+
 //===-- Random conditions ----------------------------------------------------------------------------------------===//
 
 class Expressions {
