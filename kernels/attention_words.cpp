@@ -40,10 +40,6 @@ std::optional<BlockMask::Source> parseBlockMask(std::string_view word) {
 std::vector<std::string> blockMaskWords() { return {std::begin(kBlockMasks), std::end(kBlockMasks)}; }
 
 std::string_view toString(ScoresOutput output) { return kScoresOutputs[size_t(output)]; }
-std::optional<ScoresOutput> parseScoresOutput(std::string_view word) {
-  return find<ScoresOutput>(kScoresOutputs, word);
-}
-std::vector<std::string> scoresOutputWords() { return {std::begin(kScoresOutputs), std::end(kScoresOutputs)}; }
 
 std::string_view toString(Alignment alignment) { return kAlignments[size_t(alignment)]; }
 std::string_view toString(Axis axis) { return kAxes[size_t(axis)]; }

@@ -233,8 +233,8 @@ struct Variant {
   /// Takes `(Value p, const ScoreIndex &at, VariantViews tensors)` and returns what is multiplied by the values instead
   /// of the probability p = exp(score - lse), as `prob_mod` of ONNX's FlexAttention: floats of shape [rows, keys], or
   /// that repeat to it. Each element depends on that p alone. Where a score does not exist or is -inf, the result
-  /// counts as 0. lse stays that of the scores, and dropout comes after it. If empty, probabilities are unchanged. The
-  /// forward pass then visits each tile twice, and the backward pass three times. Needs flash2.
+  /// counts as 0. lse stays that of the scores, and dropout comes after it. If empty, probabilities are unchanged. Each
+  /// pass then visits each tile twice. Needs flash2.
   VariantFunction<variant_details::ProbabilityRule, Value, Value, const ScoreIndex &, VariantViews> probability = {};
   /// Diagonal from which scores fall with the distance. The forward kernel visits it first, so that a row's largest
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by

@@ -24,8 +24,6 @@ std::optional<BlockMask::Source> parseBlockMask(std::string_view word);
 std::vector<std::string> blockMaskWords();
 
 std::string_view toString(ScoresOutput output);
-std::optional<ScoresOutput> parseScoresOutput(std::string_view word);
-std::vector<std::string> scoresOutputWords();
 
 std::string_view toString(Alignment alignment);
 std::string_view toString(Axis axis);
