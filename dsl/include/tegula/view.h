@@ -109,8 +109,8 @@ struct Enclosure {
 };
 
 /// Returns what the expression of a condition tells without its elements, by interval arithmetic from the positions of
-/// iota(). It knows comparisons and arithmetic of i32, `&`, `|`, `!`, select, and gathers all of whose elements are one.
-/// It knows nothing of anything else, such as floating-point numbers. A kernel skips work for a tile by it, and
+/// iota(). It knows comparisons and arithmetic of i32, `&`, `|`, `!`, select, and gathers all of whose elements are
+/// one. It knows nothing of anything else, such as floating-point numbers. A kernel skips work for a tile by it, and
 /// evaluates the condition where `sometimes & !always`.
 Enclosure enclose(Value condition, Location where = Location::current());
 

@@ -328,9 +328,8 @@ Variant addedProduct(DType dtype, int dim, bool wants_gradient = true);
 
 /// Returns both variants in one: a query sees the keys that both let it see. The score goes through `first`, then
 /// `second`, and so does the probability. Their tensors must have different names, and their peaks one diagonal. The
-/// name joins both names with a
-/// "+". It is empty if a part has functions and no name. If both have unions, the union of the result has the
-/// intersection of each set of `first` with each set of `second`: at most kMaxKeySets.
+/// name joins both names with a "+". It is empty if a part has functions and no name. If both have unions, the union of
+/// the result has the intersection of each set of `first` with each set of `second`: at most kMaxKeySets.
 Variant combine(Variant first, Variant second);
 
 /// Returns the variant in which a query sees the keys that at least one of both lets it see: the union of their bands,
