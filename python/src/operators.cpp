@@ -9,6 +9,7 @@
 #include <torch/csrc/stable/ops.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -262,6 +263,7 @@ struct Flex {
   const std::vector<Tensor> &blocks;
   const std::string &text;
   int64_t block_mask, block_q, block_k;
+  const OptionalTensor &lists; ///< What flex_lists has returned.
 };
 
 std::vector<tegula_tensor> variantTensors(const Flex &flex) {
@@ -285,6 +287,7 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Flex &flex) {
   return problem;
 }
 
+/// Returns the given lists of blocks, which nobody reads if there are lists of tiles.
 tegula_block_mask blocksOf(const Flex &flex) {
   tegula_block_mask blocks{};
   tegula_tensor *lists[] = {&blocks.kv_num_blocks, &blocks.kv_indices, &blocks.full_kv_num_blocks,
@@ -294,15 +297,60 @@ tegula_block_mask blocksOf(const Flex &flex) {
   return blocks;
 }
 
+/// Sets what both passes have.
+template <class Args> void setLists(Args &args, const Flex &flex, const tegula_block_mask &blocks) {
+  args.blocks = flex.blocks.empty() || flex.lists ? nullptr : &blocks;
+  if (flex.lists) {
+    args.lists = flex.lists->mutable_data_ptr();
+    args.lists_bytes = flex.lists->numel();
+  }
+}
+
+/// Returns the lists of tiles that flex_forward, or flex_backward, visits for inputs of this shape: bytes.
+Tensor flexLists(const Tensor &q, const Tensor &k, const Tensor &v, const std::vector<Tensor> &learnt,
+                 const std::vector<Tensor> &constant, const std::vector<Tensor> &blocks, const std::string &text,
+                 double scale, int64_t block_mask, int64_t block_q, int64_t block_k, bool deterministic, bool backward,
+                 bool lse_gradient) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, std::nullopt};
+  const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
+  const auto guard = guardFor(q);
+  tegula_attention_problem problem = problemOf(inputs, flex);
+  problem.backward = backward;
+  problem.lse_gradient = lse_gradient;
+  problem.deterministic = backward && deterministic;
+  tegula_plan *made = nullptr;
+  tegula_error *error = nullptr;
+  check(tegula_plan_create(contextOf(q), &problem, &made, &error), error);
+  const std::unique_ptr<tegula_plan, decltype(&tegula_plan_destroy)> plan(made, tegula_plan_destroy);
+
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
+  const tegula_block_mask given = blocksOf(flex);
+  tegula_lists_args args{};
+  args.struct_size = sizeof args;
+  args.shape = {sizeof args.shape, 0, batch, heads, shapeOf(inputs.k_view)[1], length, shapeOf(inputs.k_view)[2]};
+  check(tegula_plan_lists(plan.get(), &args.shape, &args.lists_bytes, &args.workspace_bytes, &error), error);
+  Tensor lists = empty(q, std::array{args.lists_bytes}, ScalarType::Byte);
+  Tensor workspace = empty(q, std::array{args.workspace_bytes}, ScalarType::Byte);
+  args.variant_tensors = inputs.variant_tensors.data();
+  args.variant_tensor_count = inputs.variant_tensors.size();
+  args.blocks = blocks.empty() ? nullptr : &given;
+  args.lists = lists.mutable_data_ptr();
+  args.workspace = workspace.mutable_data_ptr();
+  args.stream = streamOf(q);
+  check(tegula_plan_make_lists(plan.get(), &args, &error), error);
+  return lists;
+}
+
 std::tuple<Tensor, Tensor> flexForward(const Tensor &q, const Tensor &k, const Tensor &v,
                                        const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
                                        const std::vector<Tensor> &blocks, const std::string &text, double scale,
-                                       int64_t block_mask, int64_t block_q, int64_t block_k, bool /*deterministic*/) {
-  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+                                       int64_t block_mask, int64_t block_q, int64_t block_k, bool /*deterministic*/,
+                                       const OptionalTensor &lists) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, lists};
   const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
-  const tegula_block_mask lists = blocksOf(flex);
+  const tegula_block_mask given = blocksOf(flex);
   tegula_forward_args args{};
-  args.blocks = blocks.empty() ? nullptr : &lists;
+  setLists(args, flex, given);
   return runForward(inputs, problemOf(inputs, flex), args);
 }
 
@@ -310,10 +358,10 @@ std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>
 flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
              const Tensor &o, const Tensor &lse, const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
              const std::vector<Tensor> &blocks, const std::string &text, double scale, int64_t block_mask,
-             int64_t block_q, int64_t block_k, bool deterministic) {
-  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+             int64_t block_q, int64_t block_k, bool deterministic, const OptionalTensor &lists) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, lists};
   const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
-  const tegula_block_mask lists = blocksOf(flex);
+  const tegula_block_mask given = blocksOf(flex);
   std::vector<Tensor> gradients;
   std::vector<tegula_tensor> views;
   for (const Tensor &tensor : learnt) {
@@ -324,7 +372,7 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
   tegula_attention_problem problem = problemOf(inputs, flex);
   problem.deterministic = deterministic;
   tegula_backward_args args{};
-  args.blocks = blocks.empty() ? nullptr : &lists;
+  setLists(args, flex, given);
   args.variant_gradients = views.data();
   args.variant_gradient_count = views.size();
   const auto [dq, dk, dv] = runBackward(inputs, {o, lse, d_o, d_lse}, problem, args);
@@ -349,9 +397,11 @@ STABLE_TORCH_LIBRARY(tegula, library) {
   library.def("attention_scores(Tensor q, Tensor k, Tensor v, int output, " TEGULA_OPTIONS ") -> Tensor");
   library.def("plain_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool grouped) -> "
               "(Tensor? o, Tensor? lse)");
-  library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ") -> (Tensor o, Tensor lse)");
+  library.def("flex_lists(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ", bool backward, bool lse_gradient) -> Tensor");
+  library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX
+              ", Tensor? lists=None) -> (Tensor o, Tensor lse)");
   library.def("flex_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
-              "lse, " TEGULA_FLEX ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
+              "lse, " TEGULA_FLEX ", Tensor? lists=None) -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
 }
 
 void implement(torch::stable::detail::StableLibrary &library) {
@@ -359,6 +409,7 @@ void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("attention_backward", TORCH_BOX(&backward));
   library.impl("attention_scores", TORCH_BOX(&scores));
   library.impl("plain_forward", TORCH_BOX(&plainForward));
+  library.impl("flex_lists", TORCH_BOX(&flexLists));
   library.impl("flex_forward", TORCH_BOX(&flexForward));
   library.impl("flex_backward", TORCH_BOX(&flexBackward));
 }
