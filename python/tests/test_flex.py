@@ -203,7 +203,8 @@ def test_lists_decide_with_the_mask():
 
 def test_captured_tensors_have_gradients():
     q, k, v = tensors()
-    inputs = {"table": torch.randn(H, 2 * S - 1), "gate": torch.tensor(0.7), "factor": torch.rand(H), "low": torch.randn(B, S).bfloat16()}
+    inputs = {"table": torch.randn(H, 2 * S - 1), "gate": torch.tensor(0.7), "factor": torch.rand(H),
+              "low": torch.randn(B, S).bfloat16()}
 
     def gradients(attention, dtype):
         learnt = {name: x.to(dtype if x.dtype == torch.float32 else x.dtype).requires_grad_() for name, x in inputs.items()}
