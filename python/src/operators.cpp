@@ -120,7 +120,8 @@ Tensor zeros(const Tensor &like, std::span<const int64_t> sizes) {
 
 /// The options of attention_forward and attention_backward.
 struct Options {
-  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state;
+  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state, &diagonal_offset, &interval_begin,
+      &interval_end;
   bool causal, bottom_right;
   int64_t window_left, window_right;
   double softcap, dropout_p;
@@ -143,9 +144,11 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Options &options)
   problem.variants |= options.alibi_slopes ? TEGULA_ALIBI : 0;
   problem.variants |= options.bias ? TEGULA_BIAS : 0;
   problem.variants |= options.mask ? TEGULA_MASK : 0;
+  problem.variants |= options.interval_end ? TEGULA_KEY_INTERVALS : 0;
   problem.bias_f32 = options.bias && options.bias->scalar_type() == ScalarType::Float;
   problem.dropout_p = options.dropout_p;
   problem.sinks = options.sinks.has_value();
+  problem.diagonal_offset = options.diagonal_offset.has_value();
   return problem;
 }
 
@@ -157,6 +160,10 @@ std::vector<tegula_tensor> variantTensors(const Options &options) {
     tensors.push_back(view("bias", *options.bias));
   if (options.mask)
     tensors.push_back(view("mask", *options.mask));
+  if (options.interval_end) {
+    tensors.push_back(view("interval_begin", options.interval_begin));
+    tensors.push_back(view("interval_end", *options.interval_end));
+  }
   return tensors;
 }
 
@@ -165,16 +172,20 @@ template <class Args> Args argsOf(const Options &options) {
   Args args{};
   args.dropout_state = view("dropout_state", options.dropout_state);
   args.sinks = view("sinks", options.sinks);
+  args.diagonal_offset = view("diagonal_offset", options.diagonal_offset);
   return args;
 }
 
 std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
                                    const OptionalTensor &bias, const OptionalTensor &mask,
                                    const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
-                                   const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
-                                   int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+                                   const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+                                   const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
+                                   bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
+                                   double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
@@ -182,10 +193,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
 /// Returns f32 [batch, heads, seqlen_q, seqlen_k]: `output` is TEGULA_SCORES_...
 Tensor scores(const Tensor &q, const Tensor &k, const Tensor &v, int64_t output, double scale, bool causal,
               const OptionalTensor &bias, const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
-              const OptionalTensor &sinks, const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
-              int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+              const OptionalTensor &sinks, const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+              const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
+              int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto guard = guardFor(q);
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
@@ -224,17 +237,21 @@ std::tuple<OptionalTensor, OptionalTensor> plainForward(const Tensor &q, const T
                                                         bool causal, bool grouped) {
   if (!arePlain(q, k, v, grouped))
     return {};
-  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0, false);
+  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0,
+                 false);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
 backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
          const Tensor &o, const Tensor &lse, double scale, bool causal, const OptionalTensor &bias,
          const OptionalTensor &mask, const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
-         const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left, int64_t window_right,
-         double softcap, double dropout_p, bool deterministic, bool wants_dbias) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+         const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+         const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
+         int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool deterministic,
+         bool wants_dbias) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
   Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]})
@@ -382,8 +399,9 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
 // Arguments that are left out cost less than arguments that Python passes.
 #define TEGULA_OPTIONS                                                                                                 \
   "float scale, bool causal, Tensor? bias=None, Tensor? mask=None, Tensor? alibi_slopes=None, Tensor? sinks=None, "    \
-  "Tensor? dropout_state=None, bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, "               \
-  "float softcap=0.0, float dropout_p=0.0, bool deterministic=False"
+  "Tensor? dropout_state=None, Tensor? diagonal_offset=None, Tensor? interval_begin=None, Tensor? interval_end=None, " \
+  "bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, float dropout_p=0.0, "   \
+  "bool deterministic=False"
 
 #define TEGULA_FLEX                                                                                                    \
   "Tensor[] learnt, Tensor[] constant, Tensor[] blocks, str text, float scale, int block_mask, int block_q, "          \

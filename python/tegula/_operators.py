@@ -45,28 +45,34 @@ def _(q, k, v, scale, causal, grouped):
 
 @torch.library.register_fake("tegula::attention_backward")
 def _(d_o, d_lse, q, k, v, o, lse, scale, causal, bias=None, mask=None, alibi_slopes=None, sinks=None, dropout_state=None,
-      bottom_right=False, window_left=-1, window_right=-1, softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
+      diagonal_offset=None, interval_begin=None, interval_end=None, bottom_right=False, window_left=-1, window_right=-1,
+      softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
     dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
     d_sinks = (0,) if sinks is None else (q.shape[1],)
     return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
             q.new_empty(d_sinks, dtype=torch.float32))
 
 
+_TENSORS_END = 13  # The inputs of `forward` up to here: q, k, v, scale, causal, and tensors that may be None.
+
+
 def _setup_context(ctx, inputs, output):
-    q, k, v, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options = inputs
-    ctx.save_for_backward(q, k, v, *output, bias, mask, alibi_slopes, sinks, dropout_state)
+    q, k, v, ctx.scale, ctx.causal, *tensors = inputs[:_TENSORS_END]
+    ctx.options = inputs[_TENSORS_END:]
+    ctx.save_for_backward(q, k, v, *output, *tensors)
     ctx.set_materialize_grads(False)  # d_o or d_lse is None where nothing depends on its output.
 
 
 def _gradients(ctx, d_o, d_lse):
-    q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state = ctx.saved_tensors
+    q, k, v, o, lse, *tensors = ctx.saved_tensors
+    bias, _, _, sinks, *others = tensors
     d_o = torch.zeros_like(o) if d_o is None else d_o
     wants_dbias = bias is not None and ctx.needs_input_grad[5]
-    dq, dk, dv, dbias, d_sinks = backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks,
-                                          dropout_state, *ctx.options, wants_dbias)
+    dq, dk, dv, dbias, d_sinks = backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal, *tensors, *ctx.options,
+                                          wants_dbias)
     dbias = dbias.sum_to_size(bias.shape).to(bias.dtype) if wants_dbias else None
-    return (dq, dk, dv, None, None, dbias, None, None, d_sinks if sinks is not None else None, None,
-            *(None for _ in ctx.options))
+    return (dq, dk, dv, None, None, dbias, None, None, d_sinks if sinks is not None else None,
+            *(None for _ in (*others, *ctx.options)))
 
 
 torch.library.register_autograd("tegula::attention_forward", _gradients, setup_context=_setup_context)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A drop-in for torch.nn.attention.flex_attention: attention with a score_mod and a block mask."""
+"""A drop-in for torch.nn.attention.flex_attention: attention with a score_mod, a block mask and a prob_mod."""
 
 import math
 
@@ -83,18 +83,20 @@ def _ordered_as(query, o):
     return o.permute(order).contiguous().permute([order.index(axis) for axis in range(4)])
 
 
-@torch.compiler.disable(reason="tegula.flex_attention records score_mod and mask_mod itself; the graph breaks around it")
+@torch.compiler.disable(reason="tegula.flex_attention records its functions itself; the graph breaks around it")
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
-                   kernel_options=None, *, return_aux=None):
+                   kernel_options=None, *, return_aux=None, prob_mod=None):
     """torch.nn.attention.flex_attention, by Tegula's kernels, forward and backward.
 
     block_mask is one of tegula.create_block_mask or of PyTorch. kernel_options are those of PyTorch's own kernels and have no
-    effect. The result and lse have gradients for query, key, value, and for the tensors that score_mod captures and indexes.
+    effect. The result and lse have gradients for query, key, value, and for the tensors that score_mod and prob_mod capture and
+    index. prob_mod(prob, b, h, q_idx, kv_idx) is not in PyTorch: it takes an element of the softmax, and returns the factor of
+    the value instead. A key that a query does not see, or whose score is -inf, has the factor 0. lse is that of the scores.
     Raises NotImplementedError with the operation and its line if a kernel cannot compute what a function does."""
     del kernel_options
     _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
     mask_mod = block_mask.mask_mod if block_mask is not None else None
-    text, learnt, constant = record(score_mod, mask_mod, query.dtype, query.device)
+    text, learnt, constant = record(score_mod, prob_mod, mask_mod, query.dtype, query.device)
     kind, lists = _blocks_of(block_mask)
     block_q, block_k = block_mask.BLOCK_SIZE if kind == _GIVEN else (0, 0)
     if key.shape[0] != query.shape[0]:
