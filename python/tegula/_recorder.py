@@ -10,6 +10,7 @@ import math
 import numbers
 import os
 import sys
+import typing
 
 import torch
 
@@ -27,6 +28,14 @@ class NotRecorded(NotImplementedError):
         super().__init__(f"tegula.flex_attention: {message}{where}")
 
 
+class Recorded(typing.NamedTuple):
+    """The text of functions, and the tensors that they capture, as kernels read them."""
+    text: str
+    learnt: list    # Those that want a gradient.
+    constant: list  # The others.
+    of_mask: list   # Those that the mask_mod captures, as they were captured.
+
+
 class Text:
     """The text of a variant while functions are recorded, and the tensors that they capture."""
 
@@ -34,6 +43,7 @@ class Text:
         self.dtype, self.device = dtype, device
         self.lines, self.names = [], {}  # Equal expressions have one name.
         self.captured = {}               # By the id of a tensor: its name, the tensor itself, what kernels read, if it learns.
+        self.of_mask = {}                # By the id: the tensors that the mask_mod captures.
         self.learns = False              # Captured tensors may want a gradient.
 
     def define(self, expression, kind, at_least_0=False):
@@ -72,20 +82,22 @@ class Text:
             if read.numel() == 0:
                 raise NotRecorded(f"a captured tensor has the shape {tuple(read.shape)}; it must have elements")
             self.captured[id(tensor)] = [f"c{len(self.captured)}", tensor, read if read.dim() else read.reshape(1), False]
+        if not self.learns:
+            self.of_mask[id(tensor)] = tensor
         entry = self.captured[id(tensor)]
         entry[3] |= self.learns and tensor.requires_grad and torch.is_grad_enabled()
         return entry[0], entry[2]
 
     def finish(self):
-        """Returns the text, its tensors that want a gradient, and the others; the text is empty if nothing was recorded."""
+        """Returns what was recorded; the text is empty if nothing was."""
         learnt = [entry for entry in self.captured.values() if entry[3]]
         constant = [entry for entry in self.captured.values() if not entry[3]]
         if not any(line.startswith(tuple(f"{output} =" for output in _FUNCTIONS)) for line in self.lines):
-            return "", [], []
+            return Recorded("", [], [], [])
         tensors = [f"tensor {name} {_TYPES[read.dtype]}[{', '.join(['any'] * read.dim())}]{' gradient' if learns else ''}"
                    for name, _, read, learns in learnt + constant]
         text = "\n".join(["variant 1", *tensors, *self.lines, ""])
-        return text, [entry[2] for entry in learnt], [entry[2] for entry in constant]
+        return Recorded(text, [entry[2] for entry in learnt], [entry[2] for entry in constant], list(self.of_mask.values()))
 
 
 _FUNCTIONS = {"score": "score_mod", "probability": "prob_mod", "mask": "mask_mod"}  # By the lines of the text.
@@ -603,7 +615,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
 
 
 def record(score_mod, prob_mod, mask_mod, dtype, device):
-    """Returns the text of the functions, and the captured tensors: those that want a gradient, and the others."""
+    """Returns what the functions record; each of them may be None."""
     text = Text(dtype, device)
     for output, function in zip(_FUNCTIONS, (score_mod, prob_mod, mask_mod)):
         if function is not None:

@@ -191,6 +191,44 @@ def test_pytorch_in_float64(make_score, mask_mod):
     assert torch.allclose(ours.double(), o, atol=1e-5)
 
 
+@pytest.mark.parametrize("whose", ["ours", "torch"])
+def test_lists_are_kept_with_a_block_mask(whose, monkeypatch):
+    made = []
+    make = tegula._operators.flex_lists
+    monkeypatch.setattr(tegula._operators, "flex_lists", lambda *arguments: made.append(arguments) or make(*arguments))
+    document = torch.arange(S) // 40
+
+    def same_document(b, h, q, kv):
+        return document[q] == document[kv]
+
+    create = tegula.create_block_mask if whose == "ours" else torch_flex.create_block_mask
+    block_mask = create(same_document, None, None, S, S, device=torch.get_default_device(), BLOCK_SIZE=32)
+    for _ in range(2):
+        compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+        assert len(made) == 2  # One for each pass.
+    flex_attention(*tensors(dtype=torch.float16), None, block_mask).sum().backward()
+    assert len(made) == 4
+    with torch.inference_mode():
+        document = document.clone()
+    with torch.no_grad():
+        flex_attention(*tensors(), None, block_mask)
+    assert len(made) == 4  # PyTorch does not count the changes of such a tensor.
+
+
+def test_lists_are_made_anew_for_other_contents():
+    document = torch.arange(S) // 40
+
+    def same_document(b, h, q, kv):
+        return document[q] == document[kv]
+
+    block_mask = tegula.create_block_mask(same_document, None, None, S, S)
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+    document.copy_(torch.arange(S) // 70)
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+    document = torch.arange(S) // 20
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+
+
 def test_lists_decide_with_the_mask():
     """A score exists if its block is full, or if its block is partial and the mask lets it exist."""
     counts, indices = torch.tensor([[[1, 0]]], dtype=torch.int32), torch.tensor([[[[0, 1], [0, 1]]]], dtype=torch.int32)
