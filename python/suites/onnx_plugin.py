@@ -66,6 +66,8 @@ def attention(q, k, v, attn_mask=None, past_key=None, past_value=None, nonpad_kv
     if attn_mask is not None:
         options["mask" if attn_mask.dtype == torch.bool else "bias"] = attn_mask
         if attn_mask.shape[-1] < k.shape[2]:  # Keys beyond the mask are hidden.
+            if wants_scores:
+                raise NotImplementedError("tegula.attention: qk_matmul_output has keys that attn_mask does not reach")
             k, v = (x[:, :, :attn_mask.shape[-1]] for x in (k, v))
     common = {"scale": scale, "softcap": softcap}
     scores = None
