@@ -44,11 +44,11 @@ def test_larger(case):
     compare(*larger(case))
 
 
-CONSTANTS = "int64 zero = {0}, int64 one = {1}, int64[1] axis = {1}, int64 second = {2}, int64 third = {3}"
+CONSTANTS = "int64 zero = {0}, int64 one = {1}, int64[1] axis = {1}, int64 second = {2}"
 POSITIONS = """
     sizes = Shape(x)
     length_q = Gather(sizes, second)
-    length_k = Gather(sizes, third)
+    length_k = Shape<start = -1>(x)
     rows = Range(zero, length_q, one)
     q = Unsqueeze(rows, axis)
     k = Range(zero, length_k, one)
@@ -68,20 +68,38 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("function", ["score_mod", "prob_mod"])
-def test_graph(name, function):
-    constants, nodes = GRAPHS[name]
+def flex_model(function, constants, nodes):
+    """Returns a FlexAttention whose score_mod or prob_mod computes y from x."""
     graph = onnx.parser.parse_graph(
         f"g (float[B,H,L,S] x) => (float[B,H,L,S] y) <{CONSTANTS}, {constants}> {{ {POSITIONS} {nodes} }}")
     node = onnx.helper.make_node("FlexAttention", ["q", "k", "v"], ["o"], domain="ai.onnx.preview", **{function: graph})
-    shapes = {"q": (2, 4, 40, 8), "k": (2, 2, 50, 8), "v": (2, 2, 50, 8)}
-    inputs = [onnx.helper.make_tensor_value_info(x, onnx.TensorProto.FLOAT, shape) for x, shape in shapes.items()]
-    output = onnx.helper.make_tensor_value_info("o", onnx.TensorProto.FLOAT, shapes["q"])
+    q, k, v, o = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "qkvo")
     opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
-    model = onnx.helper.make_model(onnx.helper.make_graph([node], name, inputs, [output]), opset_imports=opsets)
+    return onnx.helper.make_model(onnx.helper.make_graph([node], "flex", [q, k, v], [o]), opset_imports=opsets)
+
+
+def random_feeds():
     random = np.random.default_rng(1)
-    compare(model, {x: random.standard_normal(shape).astype(np.float32) for x, shape in shapes.items()})
+    shapes = {"q": (2, 4, 40, 8), "k": (2, 2, 50, 8), "v": (2, 2, 50, 8)}
+    return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("function", ["score_mod", "prob_mod"])
+def test_graph(name, function):
+    compare(flex_model(function, *GRAPHS[name]), random_feeds())
+
+
+def test_what_is_refused_is_named():
+    feeds = random_feeds()
+    messages = {"top = ReduceMax(x)  y = Sub(x, top)": "a graph has ReduceMax, which is no operation on single elements",
+                "row = Reshape(q, shape)  y = Add(x, row)": r"a graph reshapes \(40, 1\) to \(10, 4\); only sizes of 1 may"}
+    for nodes, message in messages.items():
+        with pytest.raises(NotImplementedError, match=message):
+            run(flex_model("score_mod", "int64[2] shape = {10, 4}", nodes), feeds)
+    node = onnx.helper.make_node("Attention", ["q", "k", "v", "mask"], ["o", "", "", "scores"])
+    with pytest.raises(NotImplementedError, match="qk_matmul_output has keys that attn_mask does not reach"):
+        onnx_plugin.run(node, [*feeds.values(), np.ones((40, 30), bool)])
 
 
 def compare(model, feeds):
@@ -106,7 +124,7 @@ def norm(x):
 
 
 def in_double(model):
-    """Returns the model for inputs of float64."""
+    """Returns the model for inputs of float64. Its softmax then has their precision."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     node, = result.graph.node

@@ -20,11 +20,16 @@ _attention, _flex_attention = suite.counts(tegula.attention), suite.counts(tegul
 
 def run(node, inputs):
     """Returns the outputs of a node that have names, as arrays. `inputs` has None where the node leaves one out."""
-    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
     tensors = [None if x is None else _tensor(x) for x in inputs]
-    outputs = {"Attention": attention, "FlexAttention": flex_attention}[node.op_type](*tensors, **attributes,
-                                                                                      wants_scores=len(node.output) > 3)
+    if node.op_type == "FlexAttention":
+        outputs = flex_attention(*tensors, **_attributes(node))
+    else:
+        outputs = attention(*tensors, **_attributes(node), wants_scores=len(node.output) > 3)
     return [_array(x) for name, x in zip(node.output, outputs) if name]
+
+
+def _attributes(node):
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 def _tensor(array):
@@ -66,6 +71,8 @@ def attention(q, k, v, attn_mask=None, past_key=None, past_value=None, nonpad_kv
     if attn_mask is not None:
         options["mask" if attn_mask.dtype == torch.bool else "bias"] = attn_mask
         if attn_mask.shape[-1] < k.shape[2]:  # Keys beyond the mask are hidden.
+            if wants_scores:
+                raise NotImplementedError("tegula.attention: qk_matmul_output has keys that attn_mask does not reach")
             k, v = (x[:, :, :attn_mask.shape[-1]] for x in (k, v))
     common = {"scale": scale, "softcap": softcap}
     scores = None
@@ -83,9 +90,9 @@ def attention(q, k, v, attn_mask=None, past_key=None, past_value=None, nonpad_kv
 #===-- FlexAttention ------------------------------------------------------------------------------------------------------===#
 
 
-def flex_attention(q, k, v, *, scale=None, score_mod=None, prob_mod=None, softmax_precision=None, wants_scores=False):
+def flex_attention(q, k, v, *, scale=None, score_mod=None, prob_mod=None, softmax_precision=None):
     """Returns the output of the operator. Kernels compute the softmax in float32, whatever softmax_precision asks for."""
-    del softmax_precision, wants_scores
+    del softmax_precision
     shape = (*q.shape[:3], k.shape[2])
     functions = {name: _function_of(graph, shape)
                  for name, graph in (("score_mod", score_mod), ("prob_mod", prob_mod)) if graph is not None}
@@ -114,8 +121,9 @@ def _function_of(graph, shape):
 
 def _evaluate(node, inputs):
     """Returns the output of a node: an array if its elements are known, and otherwise Elements."""
+    attributes = _attributes(node)
     if node.op_type == "Shape":
-        return np.array(inputs[0].shape)
+        return np.array(inputs[0].shape[attributes.get("start"):attributes.get("end")])
     if node.op_type == "Range":
         start, limit, step = (x.item() for x in inputs)
         size = math.ceil((limit - start) / step)
@@ -125,7 +133,7 @@ def _evaluate(node, inputs):
     if node.op_type in ("Reshape", "Unsqueeze"):
         return _reshaped(*inputs, node.op_type)
     if node.op_type == "Cast":
-        dtype = _tensor(np.empty(0, onnx.helper.tensor_dtype_to_np_dtype(node.attribute[0].i))).dtype
+        dtype = _tensor(np.empty(0, onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))).dtype
         return Elements(inputs[0].shape, lambda *indices: inputs[0].at(*indices).to(dtype))
     function = _FUNCTIONS.get(node.op_type)
     if function is None:
