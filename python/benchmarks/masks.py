@@ -10,6 +10,7 @@ are compared with float64. Then all functions of a line take turns in each round
 """
 
 import argparse
+import functools
 import json
 import math
 import random
@@ -175,10 +176,16 @@ def emit(**line):
     print(json.dumps(line), flush=True)
 
 
+@functools.lru_cache(maxsize=1)
+def compiled_for(mask_mod, length):
+    """Returns FlexAttention, which is compiled once for all block masks with this mask and length."""
+    torch._dynamo.reset()
+    return torch.compile(flex_attention, dynamic=False)
+
+
 def blocks_line(options, name, block_mask, length):
     """Prints the figures of one block mask."""
-    torch._dynamo.reset()
-    compiled = torch.compile(flex_attention, dynamic=False)
+    compiled = compiled_for(block_mask.mask_mod, length)
     attentions = {
         "tegula": lambda q, k, v: tegula.flex_attention(q, k, v, None, block_mask),
         "plain": lambda q, k, v: tegula.attention(q, k, v)[0],
