@@ -75,7 +75,9 @@ void flash2BackwardDelta(const AttentionConfig &c, View Q, View K, View V, View 
   Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   Value lse = lseOfP(c, L.at(batch, head), i);                       // [block_m]
   Var sum = fill({c.block_m}, 0.0);                                  // [block_m]
-  strip.visits().forEach([&](const Visit &tile) {
+  // Given blocks have whole tiles that begin at multiples of block_n.
+  const Visits visits = blocks.empty() ? strip.visits() : strip.visits().aligned();
+  visits.forEach([&](const Visit &tile) {
     Value s = scoresOf(c, q, K_h, strip, tile, scale);                            // [block_m, block_n]
     Value p = exp(s - asColumn(lse));                                             // [block_m, block_n]
     Value v = V_h.load(tile.position, {c.block_n, c.value_dim});                  // [block_n, value_dim]

@@ -101,7 +101,10 @@ std::vector<std::string_view> listKernels(const AttentionProblem &problem, Pass 
     kernels.push_back("block_states");
   kernels.push_back(pass == Pass::forward ? "tile_states_of_queries" : "tile_states_of_keys");
   kernels.push_back("visit_lists");
-  kernels.push_back(pass == Pass::backward && problem.deterministic ? "visit_ranks" : "visit_order");
+  if (pass == Pass::forward)
+    kernels.push_back("visit_order");
+  else if (problem.deterministic)
+    kernels.push_back("visit_ranks");
   return kernels;
 }
 

@@ -202,20 +202,9 @@ View listsOfHead(View lists, ListAxes axes, Value batch, Value head) {
   return lists.at(axes.batch ? batch : zero, axes.heads ? head : zero);
 }
 
-/// Returns the number of the strip that visit_order has at a place.
-static Value stripAt(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value place) {
-  return wide(listsOfHead(lists[1], config.list_axes, batch, head).gather(place, 2));
-}
-
-Value firstKey(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value block) {
-  if (lists.empty() || config.deterministic)
-    return block * config.block_n;
-  return stripAt(config, lists, batch, head, block) * config.block_n;
-}
-
 Value Scores::firstQuery(Value block) const {
   if (!lists_.empty())
-    return stripAt(config_, lists_, head_.batch, head_.head, block) * config_.block_m;
+    return wide(listsOfHead(lists_[1], config_.list_axes, head_.batch, head_.head).gather(block, 2)) * config_.block_m;
   if (!laterQueriesSeeMore(config_.causal, config_.variant))
     return block * config_.block_m;
   if (config_.block_m > config_.block_n && !config_.dropsOut())

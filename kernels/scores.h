@@ -119,9 +119,6 @@ private:
 
 /// Returns the part of a list tensor that belongs to a head.
 View listsOfHead(View lists, ListAxes axes, Value batch, Value head);
-/// Returns the first key of a block of keys. Block 0 starts first. `lists` are listTensors(). With lists, blocks with
-/// most tiles start first, unless instances have an order of their own.
-Value firstKey(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value block);
 
 /// Returns the tiles of queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at
 /// multiples of block_m, so that those of all blocks of keys are the same tiles.

@@ -57,7 +57,7 @@ def random_blocks(length, share):
     lists = []
     for state in (1, 2):
         chosen = (states.view(1, 1, rows, rows) == state).int().cuda()
-        lists += [chosen.sum(-1, dtype=torch.int32), chosen.argsort(-1, descending=True, stable=True).int()]
+        lists += [chosen.sum(-1, dtype=torch.int32), chosen.argsort(dim=-1, descending=True, stable=True).int()]
     return BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=BLOCK, mask_mod=triangle, seq_lengths=(length, length))
 
 

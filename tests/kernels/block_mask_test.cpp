@@ -82,7 +82,8 @@ void checkLists(const AttentionProblem &problem, const AttentionShape &shape, co
       EXPECT_THAT(std::vector(first, first + int64_t(expected.size())), ElementsAreArray(expected));
     }
     std::ranges::stable_sort(longest_first, std::greater(), [&](int32_t strip) { return counts[3 * strip]; });
-    EXPECT_EQ(order, longest_first);
+    if (pass == Pass::forward)
+      EXPECT_EQ(order, longest_first);
   }
 }
 

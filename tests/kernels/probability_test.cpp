@@ -72,6 +72,16 @@ TEST(Probability, EverySchedulerOfTiles) {
   }
 }
 
+/// A window of queries begins inside a tile, and tiles lie in blocks.
+TEST(Probability, GivenBlocksWithAWindow) {
+  Case c = caseOf(f32, "square+window_br");
+  c.causal = Causal::bottom_right;
+  c.shape.seqlen_k = 300;
+  c.schedule = {.block_m = 16, .block_n = 64};
+  c.block_mask = {BlockMask::Source::given, true, true, 32, 64};
+  EXPECT_EQ(runCase(c), "");
+}
+
 TEST(Probability, RowsWithoutKeysGiveZero) {
   Case c = caseOf(f32);
   c.shape.seqlen_k = 0;
