@@ -26,8 +26,8 @@ struct Options {
   bool causal;
   int64_t window_left, window_right; ///< TEGULA_NO_BOUND: none.
   bool deterministic;
-  bool documents, bias, mask;        ///< The call has these tensors of variants.
-  bool lse_gradient, bias_gradient;  ///< The backward call has d_lse, or writes dbias.
+  bool documents, bias, mask;       ///< The call has these tensors of variants.
+  bool lse_gradient, bias_gradient; ///< The backward call has d_lse, or writes dbias.
 };
 
 /// Where a call runs.
@@ -279,15 +279,12 @@ template <class Binding> auto onCuda(Binding binding) {
 } // namespace
 } // namespace tegula_jax
 
-XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(tegula_jax::Options, xla::ffi::StructMember<float>("scale"),
-                                      xla::ffi::StructMember<bool>("causal"),
-                                      xla::ffi::StructMember<int64_t>("window_left"),
-                                      xla::ffi::StructMember<int64_t>("window_right"),
-                                      xla::ffi::StructMember<bool>("deterministic"),
-                                      xla::ffi::StructMember<bool>("documents"), xla::ffi::StructMember<bool>("bias"),
-                                      xla::ffi::StructMember<bool>("mask"),
-                                      xla::ffi::StructMember<bool>("lse_gradient"),
-                                      xla::ffi::StructMember<bool>("bias_gradient"));
+XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(
+    tegula_jax::Options, xla::ffi::StructMember<float>("scale"), xla::ffi::StructMember<bool>("causal"),
+    xla::ffi::StructMember<int64_t>("window_left"), xla::ffi::StructMember<int64_t>("window_right"),
+    xla::ffi::StructMember<bool>("deterministic"), xla::ffi::StructMember<bool>("documents"),
+    xla::ffi::StructMember<bool>("bias"), xla::ffi::StructMember<bool>("mask"),
+    xla::ffi::StructMember<bool>("lse_gradient"), xla::ffi::StructMember<bool>("bias_gradient"));
 
 namespace tegula_jax {
 
