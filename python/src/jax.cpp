@@ -288,6 +288,9 @@ XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(
 
 namespace tegula_jax {
 
+/// The version of XLA's interface that the calls below speak.
+extern "C" const int tegula_xla_ffi_version[2] = {XLA_FFI_API_MAJOR, XLA_FFI_API_MINOR};
+
 XLA_FFI_DEFINE_HANDLER_SYMBOL(tegula_attention_forward_cpu, forward<>, forwardBinding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(tegula_attention_forward_cuda, (forward<void *, ffi::ScratchAllocator, int32_t>),
                               onCuda(forwardBinding()));

@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import pathlib
+import re
 import typing
 
 import jax
@@ -18,11 +19,21 @@ _DIM_UNIT = 8
 _TYPES = (jnp.float32, jnp.float16, jnp.bfloat16)
 
 
+def _version_of_xla():
+    """Returns the major and the minor version of the interface for custom calls, from the headers that jaxlib has."""
+    header = pathlib.Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
+    return tuple(int(re.search(rf"#define XLA_FFI_API_{part} (\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
+
+
 def _register():
     path = pathlib.Path(__file__).with_name("_jax.so")
     if not path.exists():
         raise ImportError(f"tegula.jax: there is no {path}; this tegula was built where JAX was not installed")
     library = ctypes.CDLL(str(path))
+    built, running = tuple((ctypes.c_int * 2).in_dll(library, "tegula_xla_ffi_version")), _version_of_xla()
+    if built > running:  # XLA would refuse the calls when it initialises a backend, and so all of JAX would fail.
+        raise ImportError(f"tegula.jax: it was built with version {built} of XLA's interface for custom calls, and this jaxlib has "
+                          f"{running}; build it with this jaxlib, or use a newer one")
     for name in ("tegula_attention_forward", "tegula_attention_backward"):
         for platform, suffix in (("cpu", "cpu"), ("CUDA", "cuda")):
             function = jax.ffi.pycapsule(getattr(library, f"{name}_{suffix}"))

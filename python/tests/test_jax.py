@@ -341,8 +341,22 @@ for spec in (jax.P("x"), jax.P(None, None, "x")):
 """, JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2")
 
 
+def load(folder):
+    """Loads another copy of the module, from a folder with its files."""
+    shutil.copy(tegula.jax.__file__, folder)
+    spec = importlib.util.spec_from_file_location("another", folder / "jax.py")
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
 def test_a_package_without_the_library_says_so(tmp_path):
-    shutil.copy(pathlib.Path(tegula.jax.__file__), tmp_path)
-    spec = importlib.util.spec_from_file_location("without_library", tmp_path / "jax.py")
     with pytest.raises(ImportError, match="this tegula was built where JAX was not installed"):
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        load(tmp_path)
+
+
+def test_an_older_jaxlib_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "xla/ffi/api").mkdir(parents=True)
+    (tmp_path / "xla/ffi/api/c_api.h").write_text("#define XLA_FFI_API_MAJOR 0\n#define XLA_FFI_API_MINOR 0\n")
+    (tmp_path / "_jax.so").symlink_to(pathlib.Path(tegula.jax.__file__).with_name("_jax.so"))
+    monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
+    with pytest.raises(ImportError, match=r"this jaxlib has \(0, 0\); build it with this jaxlib, or use a newer one"):
+        load(tmp_path)
