@@ -14,6 +14,7 @@ import torch
 
 import reference
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # Tests of PyTorch may run on the same GPU meanwhile.
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
