@@ -32,8 +32,8 @@ def _register():
     library = ctypes.CDLL(str(path))
     built, running = tuple((ctypes.c_int * 2).in_dll(library, "tegula_xla_ffi_version")), _version_of_xla()
     if built > running:  # XLA would refuse the calls when it initialises a backend, and so all of JAX would fail.
-        raise ImportError(f"tegula.jax: it was built with version {built} of XLA's interface for custom calls, and this jaxlib has "
-                          f"{running}; build it with this jaxlib, or use a newer one")
+        raise ImportError(f"tegula.jax: it was built with version {built} of XLA's interface for custom calls, and this jaxlib "
+                          f"has {running}; build it with this jaxlib, or use a newer one")
     for name in ("tegula_attention_forward", "tegula_attention_backward"):
         for platform, suffix in (("cpu", "cpu"), ("CUDA", "cuda")):
             function = jax.ffi.pycapsule(getattr(library, f"{name}_{suffix}"))

@@ -39,10 +39,12 @@ OPTIONS = {
     "bias that repeats": dict(bias=lambda: torch.randn(HEADS, 1, LENGTH_K)),
     "mask": dict(mask=lambda: torch.rand(FULL) < 0.7),
     "mask that repeats": dict(mask=lambda: torch.rand(BATCH, 1, 1, LENGTH_K) < 0.7),
-    "bias and mask": dict(bias=lambda: torch.randn(1, HEADS, LENGTH_Q, LENGTH_K), mask=lambda: torch.rand(LENGTH_Q, LENGTH_K) < 0.7),
+    "bias and mask": dict(bias=lambda: torch.randn(1, HEADS, LENGTH_Q, LENGTH_K),
+                          mask=lambda: torch.rand(LENGTH_Q, LENGTH_K) < 0.7),
     "lengths of keys": dict(key_value_seq_lengths=lambda: torch.tensor([33, 90])),
     "lengths of queries": dict(query_seq_lengths=lambda: torch.tensor([70, 1])),
-    "lengths, bias and mask": dict(query_seq_lengths=lambda: torch.tensor([64, 5]), key_value_seq_lengths=lambda: torch.tensor([90, 64]),
+    "lengths, bias and mask": dict(query_seq_lengths=lambda: torch.tensor([64, 5]),
+                                   key_value_seq_lengths=lambda: torch.tensor([90, 64]),
                                    bias=lambda: torch.randn(FULL), is_causal=True,
                                    mask=lambda: (torch.rand(FULL) < 0.7) | (torch.arange(LENGTH_K) == 0)),
 }
@@ -80,7 +82,8 @@ def results_of_formula(q, k, v, d_o, d_lse, options):
     """Returns o, lse and the gradients of sum(o d_o) + sum(lse d_lse) by the plain formula. Rows of hidden queries are 0."""
     options = dict(options)
     rows = is_visible(options.pop("query_seq_lengths", None), LENGTH_Q)
-    mask = is_visible(options.pop("key_value_seq_lengths", None), LENGTH_K)[:, None, None] & options.pop("mask", torch.tensor(True))
+    keys = is_visible(options.pop("key_value_seq_lengths", None), LENGTH_K)
+    mask = keys[:, None, None] & options.pop("mask", torch.tensor(True))
     left, right = np.broadcast_to(options.pop("local_window_size", (10**6, 10**6)), 2).tolist()
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
     names = ["dq", "dk", "dv"]
@@ -283,8 +286,10 @@ REFUSED = {
     "no elements": ((Q[:, :0], K, K), {}, NotImplementedError, r"query has the shape \(2, 0, 4, 16\).*; they must have elements"),
     "large head": ((jnp.zeros((1, 1, 1, 264)),) * 3, {}, NotImplementedError,
                    "the head dimension of query is 264; it may be at most 256"),
-    "bias": ((Q, K, K, jnp.zeros((4, 8, 8))), {}, ValueError, r"bias has the shape \(1, 4, 8, 8\); it must repeat to \(2, 4, 8, 9\)"),
-    "mask": ((Q, K, K, None, jnp.ones((3, 1, 8, 9), bool)), {}, ValueError, r"mask has the shape \(3, 1, 8, 9\); it must repeat to"),
+    "bias": ((Q, K, K, jnp.zeros((4, 8, 8))), {}, ValueError,
+             r"bias has the shape \(1, 4, 8, 8\); it must repeat to \(2, 4, 8, 9\)"),
+    "mask": ((Q, K, K, None, jnp.ones((3, 1, 8, 9), bool)), {}, ValueError,
+             r"mask has the shape \(3, 1, 8, 9\); it must repeat to \(2, 4, 8, 9\)"),
     "mask of numbers": ((Q, K, K, None, jnp.zeros((8, 9))), {}, ValueError, "mask is float32; it must be bool"),
     "number of lengths": ((Q, K, K), dict(query_seq_lengths=jnp.array([1])), ValueError,
                           r"query_seq_lengths has the shape \(1,\); it must be \(2,\)"),
