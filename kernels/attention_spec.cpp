@@ -105,7 +105,7 @@ std::vector<ArgumentSpec> argumentsOfLists(const AttentionProblem &problem) {
       scalar("num_keys", DType::i64),
       zeroed(workspace("tile_states", i32, matrix)),
       input("visit_tiles", i32, matrix),
-      input("visit_counts", i32, {batch, heads, strips, 2}),
+      input("visit_counts", i32, {batch, heads, strips, 3}),
       input("visit_ranks", i32, matrix),
       input("block_states", i32, {Size("block_batch"), Size("block_heads"), Size("block_rows"), Size("block_columns")}),
       input("kv_num_blocks", i32, freeShape("kv_num_blocks", 3)),

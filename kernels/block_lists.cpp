@@ -123,6 +123,20 @@ void visitLists(View states, View tiles, View counts) {
   counts.at(batch, head, strip).store(1, afterWhole);
 }
 
+/// Writes the strips to column 2 of `counts`, those that list most tiles first.
+void visitOrder(View counts) {
+  Value strip = programId(0), head = programId(1), batch = programId(2);
+  View of = counts.at(batch, head);
+  Value tiles = of.gather(strip, 0);
+  Var place = fill({1}, 0);
+  for (Value first : range(0, of.dim(0), kChunk)) {
+    Value other = cast(i32, first) + iota(kChunk), listed = of.gather(other, 0); // [kChunk], beyond the last strip 0
+    Value isEarlier = (listed > tiles) | ((listed == tiles) & (other < cast(i32, strip)));
+    place = place + reduceSum(select(isEarlier, 1, 0), 0);
+  }
+  of.scatter(broadcast(cast(i32, strip), {1}), place, fill({1}, 2));
+}
+
 void visitRanks(View states, View ranks) {
   Value tile = programId(0), head = programId(1), batch = programId(2);
   View of = states.at(batch, head), to = ranks.at(batch, head);
@@ -165,6 +179,10 @@ Expected<Program> recordBlockStates(const AttentionConfig &) {
 
 Expected<Program> recordVisitLists(const AttentionConfig &) {
   return record("visit_lists", visitLists, matrixOf("tile_states"), matrixOf("visit_tiles"), matrixOf("visit_counts"));
+}
+
+Expected<Program> recordVisitOrder(const AttentionConfig &) {
+  return record("visit_order", visitOrder, matrixOf("visit_counts"));
 }
 
 Expected<Program> recordVisitRanks(const AttentionConfig &) {

@@ -103,6 +103,12 @@ KeyPlace placeInOrder(Value kv_heads) {
           cast(DType::index, group / groups), number, number + 1};
 }
 
+/// Returns the first key of an instance's block. The lists of the first query head of its group decide.
+Value firstKeyOf(const AttentionConfig &c, std::span<const View> lists, const KeyPlace &at, View Q, View K) {
+  const Value head = lists.empty() ? at.kv_head : at.kv_head * queryHeadsPerKvHead(Q, K);
+  return firstKey(c, lists, at.batch, head, at.block);
+}
+
 /// Returns the turn of an instance at the tile from query `i` on. `before` are the tiles that the instance before it
 /// visits: it passes the turn on if it visits the tile. Otherwise this instance is the first one of the tile. Instance
 /// 0 has number 0 in either case.
@@ -113,8 +119,7 @@ Turn turnAt(View turns, const KeyPlace &instance, Value i, const Visits &before)
 /// Returns the turn of an instance at the tile from query `i` on, if tiles are listed. `ranks` has how many blocks of
 /// keys list each tile before, one row for each block of keys.
 Turn turnAt(const AttentionConfig &c, View turns, View ranks, Value batch, Value head, Value block, Value i) {
-  const Value zero = constant(DType::index, 0);
-  Value rank = ranks.gather(c.list_axes.batch ? batch : zero, c.list_axes.heads ? head : zero, block, i / c.block_m);
+  Value rank = listsOfHead(ranks, c.list_axes, batch, head).gather(block, i / c.block_m);
   return {turns, i, rank, rank + 1};
 }
 
@@ -275,7 +280,7 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, const ListedViews &views) {
   const KeyPlace instance = c.deterministic ? placeInOrder(K.dim(1)) : placeInGrid();
-  Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
+  Value j = firstKeyOf(c, views.lists, instance, Q, K), kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
 
   const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);

@@ -101,8 +101,7 @@ std::vector<std::string_view> listKernels(const AttentionProblem &problem, Pass 
     kernels.push_back("block_states");
   kernels.push_back(pass == Pass::forward ? "tile_states_of_queries" : "tile_states_of_keys");
   kernels.push_back("visit_lists");
-  if (pass == Pass::backward && problem.deterministic)
-    kernels.push_back("visit_ranks");
+  kernels.push_back(pass == Pass::backward && problem.deterministic ? "visit_ranks" : "visit_order");
   return kernels;
 }
 

@@ -77,7 +77,7 @@ Expected<int64_t> ListPlan::listBytes(const AttentionShape &shape) const {
   const ListSizes s = sizes(shape);
   const double elements =
       double(s.batch) * double(s.heads) *
-      (double(s.strips) * (2 * double(s.tiles) + 2) + double(s.block_rows) * double(s.block_columns)); // At least.
+      (double(s.strips) * (2 * double(s.tiles) + 3) + double(s.block_rows) * double(s.block_columns)); // At least.
   if (elements > 0x1p57)
     return Status(ErrorCode::resource_exhausted, "the lists of a block mask take more than 2^57 elements");
   int64_t bytes = 0;
@@ -102,7 +102,7 @@ ListTensors ListPlan::tensors(const AttentionShape &shape, void *memory) const {
     return tensor;
   };
   ListTensors lists{.tiles = place({s.batch, s.heads, s.strips, s.tiles}),
-                    .counts = place({s.batch, s.heads, s.strips, 2})};
+                    .counts = place({s.batch, s.heads, s.strips, 3})};
   if (ranks_)
     lists.ranks = place({s.batch, s.heads, s.strips, s.tiles});
   if (mask_.source == BlockMask::Source::given)

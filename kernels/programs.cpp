@@ -23,6 +23,7 @@ constexpr AttentionProgram kPrograms[] = {
     {"tile_states_of_queries", GridRows::strips, recordTileStatesOfQueries},
     {"tile_states_of_keys", GridRows::tiles, recordTileStatesOfKeys},
     {"visit_lists", GridRows::strips, recordVisitLists},
+    {"visit_order", GridRows::strips, recordVisitOrder},
     {"visit_ranks", GridRows::tiles, recordVisitRanks},
 };
 

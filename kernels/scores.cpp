@@ -197,8 +197,26 @@ Scores Scores::withoutLists(const AttentionConfig &config, View q, View k, Value
   return scores;
 }
 
+View listsOfHead(View lists, ListAxes axes, Value batch, Value head) {
+  const Value zero = constant(DType::index, 0);
+  return lists.at(axes.batch ? batch : zero, axes.heads ? head : zero);
+}
+
+/// Returns the number of the strip that visit_order has at a place.
+static Value stripAt(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value place) {
+  return wide(listsOfHead(lists[1], config.list_axes, batch, head).gather(place, 2));
+}
+
+Value firstKey(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value block) {
+  if (lists.empty() || config.deterministic)
+    return block * config.block_n;
+  return stripAt(config, lists, batch, head, block) * config.block_n;
+}
+
 Value Scores::firstQuery(Value block) const {
-  if (!laterQueriesSeeMore(config_.causal, config_.variant) || !lists_.empty())
+  if (!lists_.empty())
+    return stripAt(config_, lists_, head_.batch, head_.head, block) * config_.block_m;
+  if (!laterQueriesSeeMore(config_.causal, config_.variant))
     return block * config_.block_m;
   if (config_.block_m > config_.block_n && !config_.dropsOut())
     return head_.seqlen_q - (block + 1) * config_.block_m;
@@ -272,16 +290,10 @@ Visits Scores::queriesFor(Value key, Value lastKey) const {
   return {{common.begin / unit * unit, common.end}, config_.block_m};
 }
 
-/// Returns the part of a list tensor that belongs to the head.
-View Scores::ofHead(View lists, ListAxes axes) const {
-  const Value zero = constant(DType::index, 0);
-  return lists.at(axes.batch ? head_.batch : zero, axes.heads ? head_.head : zero);
-}
-
 Visits Scores::listed(Value first, int strip, int tile) const {
   const Value number = narrow(first) / strip;
-  const ListAxes axes = config_.list_axes;
-  View tiles = ofHead(lists_[0], axes).at(number), counts = ofHead(lists_[1], axes).at(number);
+  const auto ofHead = [&](View lists) { return listsOfHead(lists, config_.list_axes, head_.batch, head_.head); };
+  View tiles = ofHead(lists_[0]).at(number), counts = ofHead(lists_[1]).at(number);
   return Visits(VisitList{tiles, counts.gather(0), counts.gather(1)}, tile);
 }
 
@@ -441,7 +453,8 @@ Value ScoreStrip::exists(Value position) const {
 Value ScoreStrip::blockState(Value position) const {
   const AttentionConfig &config = scores_.config_;
   const BlockMask &mask = config.block_mask;
-  View blocks = scores_.ofHead(scores_.blocks_.front(), {mask.per_batch, mask.per_head});
+  const HeadIndex &head = scores_.head_;
+  View blocks = listsOfHead(scores_.blocks_.front(), {mask.per_batch, mask.per_head}, head.batch, head.head);
   if (config.hasTilesInBlocks()) {
     Value row = of_ == Of::queries ? first_ : position, key = of_ == Of::queries ? position : first_;
     return blocks.gather(narrow(row) / mask.block_q, narrow(key) / mask.block_k);

@@ -30,7 +30,8 @@ public:
                              VariantViews tensors, std::span<const View> blocks);
 
   /// Returns the first row of a block of queries. Block 0 starts first. If later queries see more keys, block 0 has the
-  /// last queries, so that no long block is left for the end.
+  /// last queries, so that no long block is left for the end. With lists, blocks with
+  /// most tiles start first.
   /// If blocks of queries are larger than blocks of keys, they end with the last query. The incomplete block, whose
   /// first row is negative, then sees few keys. With dropout, blocks begin with the first query, so that their rows are
   /// rows of blocks of random numbers. Other blocks begin with the first query: each of them then has one
@@ -56,7 +57,6 @@ private:
   Visits keysFor(Value firstRow, Value lastRow) const;
   Visits queriesFor(Value key, Value lastKey) const;
   Visits listed(Value first, int strip, int tile) const;
-  View ofHead(View lists, ListAxes axes) const;
   ScoreIndex at(Value row, Value key) const;
 
   const AttentionConfig &config_;
@@ -116,6 +116,12 @@ private:
   /// tell. If there is a union: by all conditions except masks, for each set of the union.
   std::vector<std::optional<Interval>> seenByAll_;
 };
+
+/// Returns the part of a list tensor that belongs to a head.
+View listsOfHead(View lists, ListAxes axes, Value batch, Value head);
+/// Returns the first key of a block of keys. Block 0 starts first. `lists` are listTensors(). With lists, blocks with
+/// most tiles start first, unless instances have an order of their own.
+Value firstKey(const AttentionConfig &config, std::span<const View> lists, Value batch, Value head, Value block);
 
 /// Returns the tiles of queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at
 /// multiples of block_m, so that those of all blocks of keys are the same tiles.

@@ -26,9 +26,10 @@ void writeVisits(const AttentionConfig &c, Pass pass, View visited, Value num_qu
                  std::span<const View> views) {
   const HeadIndex head{programId(2), programId(1), wide(num_queries), wide(num_keys)};
   const size_t conditions = conditionTensors(c).size();
-  Scores scores(c, head, views.first(conditions), {}, views.subspan(conditions));
+  const std::span<const View> lists = views.subspan(conditions);
+  Scores scores(c, head, views.first(conditions), {}, lists);
   const bool isForward = pass == Pass::forward;
-  Value first = isForward ? scores.firstQuery(programId(0)) : programId(0) * c.block_n;
+  Value first = isForward ? scores.firstQuery(programId(0)) : firstKey(c, lists, head.batch, head.head, programId(0));
   ScoreStrip strip = isForward ? scores.ofQueries(first) : scores.ofKeys(first);
   View row = visited.at(head.batch, head.head, programId(0));
   auto store = [&](Value place, Value number) { row.store(place, broadcast(narrow(number), {1})); };

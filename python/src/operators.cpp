@@ -9,6 +9,7 @@
 #include <torch/csrc/stable/ops.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -119,7 +120,8 @@ Tensor zeros(const Tensor &like, std::span<const int64_t> sizes) {
 
 /// The options of attention_forward and attention_backward.
 struct Options {
-  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state;
+  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state, &diagonal_offset, &interval_begin,
+      &interval_end;
   bool causal, bottom_right;
   int64_t window_left, window_right;
   double softcap, dropout_p;
@@ -142,9 +144,11 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Options &options)
   problem.variants |= options.alibi_slopes ? TEGULA_ALIBI : 0;
   problem.variants |= options.bias ? TEGULA_BIAS : 0;
   problem.variants |= options.mask ? TEGULA_MASK : 0;
+  problem.variants |= options.interval_end ? TEGULA_KEY_INTERVALS : 0;
   problem.bias_f32 = options.bias && options.bias->scalar_type() == ScalarType::Float;
   problem.dropout_p = options.dropout_p;
   problem.sinks = options.sinks.has_value();
+  problem.diagonal_offset = options.diagonal_offset.has_value();
   return problem;
 }
 
@@ -156,6 +160,10 @@ std::vector<tegula_tensor> variantTensors(const Options &options) {
     tensors.push_back(view("bias", *options.bias));
   if (options.mask)
     tensors.push_back(view("mask", *options.mask));
+  if (options.interval_end) {
+    tensors.push_back(view("interval_begin", options.interval_begin));
+    tensors.push_back(view("interval_end", *options.interval_end));
+  }
   return tensors;
 }
 
@@ -164,16 +172,20 @@ template <class Args> Args argsOf(const Options &options) {
   Args args{};
   args.dropout_state = view("dropout_state", options.dropout_state);
   args.sinks = view("sinks", options.sinks);
+  args.diagonal_offset = view("diagonal_offset", options.diagonal_offset);
   return args;
 }
 
 std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
                                    const OptionalTensor &bias, const OptionalTensor &mask,
                                    const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
-                                   const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
-                                   int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+                                   const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+                                   const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
+                                   bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
+                                   double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
@@ -181,10 +193,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
 /// Returns f32 [batch, heads, seqlen_q, seqlen_k]: `output` is TEGULA_SCORES_...
 Tensor scores(const Tensor &q, const Tensor &k, const Tensor &v, int64_t output, double scale, bool causal,
               const OptionalTensor &bias, const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
-              const OptionalTensor &sinks, const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left,
-              int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+              const OptionalTensor &sinks, const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+              const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
+              int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto guard = guardFor(q);
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
@@ -223,17 +237,21 @@ std::tuple<OptionalTensor, OptionalTensor> plainForward(const Tensor &q, const T
                                                         bool causal, bool grouped) {
   if (!arePlain(q, k, v, grouped))
     return {};
-  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0, false);
+  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0,
+                 false);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
 backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
          const Tensor &o, const Tensor &lse, double scale, bool causal, const OptionalTensor &bias,
          const OptionalTensor &mask, const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
-         const OptionalTensor &dropout_state, bool bottom_right, int64_t window_left, int64_t window_right,
-         double softcap, double dropout_p, bool deterministic, bool wants_dbias) {
-  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
-                           bottom_right, window_left, window_right, softcap, dropout_p};
+         const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
+         const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
+         int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool deterministic,
+         bool wants_dbias) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
+                           softcap,        dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
   Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]})
@@ -262,6 +280,7 @@ struct Flex {
   const std::vector<Tensor> &blocks;
   const std::string &text;
   int64_t block_mask, block_q, block_k;
+  const OptionalTensor &lists; ///< What flex_lists has returned.
 };
 
 std::vector<tegula_tensor> variantTensors(const Flex &flex) {
@@ -285,6 +304,7 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Flex &flex) {
   return problem;
 }
 
+/// Returns the given lists of blocks, which nobody reads if there are lists of tiles.
 tegula_block_mask blocksOf(const Flex &flex) {
   tegula_block_mask blocks{};
   tegula_tensor *lists[] = {&blocks.kv_num_blocks, &blocks.kv_indices, &blocks.full_kv_num_blocks,
@@ -294,15 +314,60 @@ tegula_block_mask blocksOf(const Flex &flex) {
   return blocks;
 }
 
+/// Sets what both passes have.
+template <class Args> void setLists(Args &args, const Flex &flex, const tegula_block_mask &blocks) {
+  args.blocks = flex.blocks.empty() || flex.lists ? nullptr : &blocks;
+  if (flex.lists) {
+    args.lists = flex.lists->mutable_data_ptr();
+    args.lists_bytes = flex.lists->numel();
+  }
+}
+
+/// Returns the lists of tiles that flex_forward, or flex_backward, visits for inputs of this shape: bytes.
+Tensor flexLists(const Tensor &q, const Tensor &k, const Tensor &v, const std::vector<Tensor> &learnt,
+                 const std::vector<Tensor> &constant, const std::vector<Tensor> &blocks, const std::string &text,
+                 double scale, int64_t block_mask, int64_t block_q, int64_t block_k, bool deterministic, bool backward,
+                 bool lse_gradient) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, std::nullopt};
+  const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
+  const auto guard = guardFor(q);
+  tegula_attention_problem problem = problemOf(inputs, flex);
+  problem.backward = backward;
+  problem.lse_gradient = lse_gradient;
+  problem.deterministic = backward && deterministic;
+  tegula_plan *made = nullptr;
+  tegula_error *error = nullptr;
+  check(tegula_plan_create(contextOf(q), &problem, &made, &error), error);
+  const std::unique_ptr<tegula_plan, decltype(&tegula_plan_destroy)> plan(made, tegula_plan_destroy);
+
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
+  const tegula_block_mask given = blocksOf(flex);
+  tegula_lists_args args{};
+  args.struct_size = sizeof args;
+  args.shape = {sizeof args.shape, 0, batch, heads, shapeOf(inputs.k_view)[1], length, shapeOf(inputs.k_view)[2]};
+  check(tegula_plan_lists(plan.get(), &args.shape, &args.lists_bytes, &args.workspace_bytes, &error), error);
+  Tensor lists = empty(q, std::array{args.lists_bytes}, ScalarType::Byte);
+  Tensor workspace = empty(q, std::array{args.workspace_bytes}, ScalarType::Byte);
+  args.variant_tensors = inputs.variant_tensors.data();
+  args.variant_tensor_count = inputs.variant_tensors.size();
+  args.blocks = blocks.empty() ? nullptr : &given;
+  args.lists = lists.mutable_data_ptr();
+  args.workspace = workspace.mutable_data_ptr();
+  args.stream = streamOf(q);
+  check(tegula_plan_make_lists(plan.get(), &args, &error), error);
+  return lists;
+}
+
 std::tuple<Tensor, Tensor> flexForward(const Tensor &q, const Tensor &k, const Tensor &v,
                                        const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
                                        const std::vector<Tensor> &blocks, const std::string &text, double scale,
-                                       int64_t block_mask, int64_t block_q, int64_t block_k, bool /*deterministic*/) {
-  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+                                       int64_t block_mask, int64_t block_q, int64_t block_k, bool /*deterministic*/,
+                                       const OptionalTensor &lists) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, lists};
   const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
-  const tegula_block_mask lists = blocksOf(flex);
+  const tegula_block_mask given = blocksOf(flex);
   tegula_forward_args args{};
-  args.blocks = blocks.empty() ? nullptr : &lists;
+  setLists(args, flex, given);
   return runForward(inputs, problemOf(inputs, flex), args);
 }
 
@@ -310,10 +375,10 @@ std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>
 flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
              const Tensor &o, const Tensor &lse, const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
              const std::vector<Tensor> &blocks, const std::string &text, double scale, int64_t block_mask,
-             int64_t block_q, int64_t block_k, bool deterministic) {
-  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+             int64_t block_q, int64_t block_k, bool deterministic, const OptionalTensor &lists) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k, lists};
   const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
-  const tegula_block_mask lists = blocksOf(flex);
+  const tegula_block_mask given = blocksOf(flex);
   std::vector<Tensor> gradients;
   std::vector<tegula_tensor> views;
   for (const Tensor &tensor : learnt) {
@@ -324,7 +389,7 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
   tegula_attention_problem problem = problemOf(inputs, flex);
   problem.deterministic = deterministic;
   tegula_backward_args args{};
-  args.blocks = blocks.empty() ? nullptr : &lists;
+  setLists(args, flex, given);
   args.variant_gradients = views.data();
   args.variant_gradient_count = views.size();
   const auto [dq, dk, dv] = runBackward(inputs, {o, lse, d_o, d_lse}, problem, args);
@@ -334,8 +399,9 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
 // Arguments that are left out cost less than arguments that Python passes.
 #define TEGULA_OPTIONS                                                                                                 \
   "float scale, bool causal, Tensor? bias=None, Tensor? mask=None, Tensor? alibi_slopes=None, Tensor? sinks=None, "    \
-  "Tensor? dropout_state=None, bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, "               \
-  "float softcap=0.0, float dropout_p=0.0, bool deterministic=False"
+  "Tensor? dropout_state=None, Tensor? diagonal_offset=None, Tensor? interval_begin=None, Tensor? interval_end=None, " \
+  "bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, float dropout_p=0.0, "   \
+  "bool deterministic=False"
 
 #define TEGULA_FLEX                                                                                                    \
   "Tensor[] learnt, Tensor[] constant, Tensor[] blocks, str text, float scale, int block_mask, int block_q, "          \
@@ -349,9 +415,11 @@ STABLE_TORCH_LIBRARY(tegula, library) {
   library.def("attention_scores(Tensor q, Tensor k, Tensor v, int output, " TEGULA_OPTIONS ") -> Tensor");
   library.def("plain_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool grouped) -> "
               "(Tensor? o, Tensor? lse)");
-  library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ") -> (Tensor o, Tensor lse)");
+  library.def("flex_lists(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ", bool backward, bool lse_gradient) -> Tensor");
+  library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX
+              ", Tensor? lists=None) -> (Tensor o, Tensor lse)");
   library.def("flex_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
-              "lse, " TEGULA_FLEX ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
+              "lse, " TEGULA_FLEX ", Tensor? lists=None) -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
 }
 
 void implement(torch::stable::detail::StableLibrary &library) {
@@ -359,6 +427,7 @@ void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("attention_backward", TORCH_BOX(&backward));
   library.impl("attention_scores", TORCH_BOX(&scores));
   library.impl("plain_forward", TORCH_BOX(&plainForward));
+  library.impl("flex_lists", TORCH_BOX(&flexLists));
   library.impl("flex_forward", TORCH_BOX(&flexForward));
   library.impl("flex_backward", TORCH_BOX(&flexBackward));
 }

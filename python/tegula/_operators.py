@@ -14,6 +14,7 @@ torch.ops.load_library(pathlib.Path(__file__).with_name("_torch.so"))
 forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
 scores = torch.ops.tegula.attention_scores.default
+flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
 
@@ -45,28 +46,34 @@ def _(q, k, v, scale, causal, grouped):
 
 @torch.library.register_fake("tegula::attention_backward")
 def _(d_o, d_lse, q, k, v, o, lse, scale, causal, bias=None, mask=None, alibi_slopes=None, sinks=None, dropout_state=None,
-      bottom_right=False, window_left=-1, window_right=-1, softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
+      diagonal_offset=None, interval_begin=None, interval_end=None, bottom_right=False, window_left=-1, window_right=-1,
+      softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
     dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
     d_sinks = (0,) if sinks is None else (q.shape[1],)
     return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
             q.new_empty(d_sinks, dtype=torch.float32))
 
 
+_TENSORS_END = 13  # The inputs of `forward` up to here: q, k, v, scale, causal, and tensors that may be None.
+
+
 def _setup_context(ctx, inputs, output):
-    q, k, v, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options = inputs
-    ctx.save_for_backward(q, k, v, *output, bias, mask, alibi_slopes, sinks, dropout_state)
+    q, k, v, ctx.scale, ctx.causal, *tensors = inputs[:_TENSORS_END]
+    ctx.options = inputs[_TENSORS_END:]
+    ctx.save_for_backward(q, k, v, *output, *tensors)
     ctx.set_materialize_grads(False)  # d_o or d_lse is None where nothing depends on its output.
 
 
 def _gradients(ctx, d_o, d_lse):
-    q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state = ctx.saved_tensors
+    q, k, v, o, lse, *tensors = ctx.saved_tensors
+    bias, _, _, sinks, *others = tensors
     d_o = torch.zeros_like(o) if d_o is None else d_o
     wants_dbias = bias is not None and ctx.needs_input_grad[5]
-    dq, dk, dv, dbias, d_sinks = backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal, bias, mask, alibi_slopes, sinks,
-                                          dropout_state, *ctx.options, wants_dbias)
+    dq, dk, dv, dbias, d_sinks = backward(d_o, d_lse, q, k, v, o, lse, ctx.scale, ctx.causal, *tensors, *ctx.options,
+                                          wants_dbias)
     dbias = dbias.sum_to_size(bias.shape).to(bias.dtype) if wants_dbias else None
-    return (dq, dk, dv, None, None, dbias, None, None, d_sinks if sinks is not None else None, None,
-            *(None for _ in ctx.options))
+    return (dq, dk, dv, None, None, dbias, None, None, d_sinks if sinks is not None else None,
+            *(None for _ in (*others, *ctx.options)))
 
 
 torch.library.register_autograd("tegula::attention_forward", _gradients, setup_context=_setup_context)
@@ -136,10 +143,11 @@ class _Flex(torch.autograd.Function):
     """The operators of flex_attention. It breaks graphs, so that they need no fake tensors."""
 
     @staticmethod
-    def forward(ctx, q, k, v, counts, options, *tensors):
+    def forward(ctx, q, k, v, counts, lists, options, *tensors):
+        arguments = q, k, v, *_split(tensors, counts), *options
         with torch._C._AutoDispatchBelowAutograd():
-            o, lse = flex_forward(q, k, v, *_split(tensors, counts), *options)
-        ctx.counts, ctx.options = counts, options
+            o, lse = flex_forward(*arguments, _find_lists(lists, arguments, False, False))
+        ctx.counts, ctx.lists, ctx.options = counts, lists, options
         ctx.save_for_backward(q, k, v, o, lse, *tensors)
         ctx.set_materialize_grads(False)
         return o, lse
@@ -149,8 +157,19 @@ class _Flex(torch.autograd.Function):
         q, k, v, o, lse, *tensors = ctx.saved_tensors
         d_o = torch.zeros_like(o) if d_o is None else d_o
         learnt, constant, blocks = _split(tensors, ctx.counts)
-        dq, dk, dv, d_learnt = flex_backward(d_o, d_lse, q, k, v, o, lse, learnt, constant, blocks, *ctx.options)
-        return (dq, dk, dv, None, None, *(d.to(x.dtype) for d, x in zip(d_learnt, learnt)), *(None for _ in constant + blocks))
+        lists = _find_lists(ctx.lists, (q, k, v, learnt, constant, blocks, *ctx.options), True, d_lse is not None)
+        dq, dk, dv, d_learnt = flex_backward(d_o, d_lse, q, k, v, o, lse, learnt, constant, blocks, *ctx.options, lists)
+        return (dq, dk, dv, None, None, None, *(d.to(x.dtype) for d, x in zip(d_learnt, learnt)),
+                *(None for _ in constant + blocks))
+
+
+def _find_lists(lists, arguments, *of_pass):
+    """Returns the lists of tiles for a call of flex_forward or flex_backward with these arguments, or None."""
+    if lists is None:
+        return None
+    q, k, v, _, _, _, *options = arguments
+    call = (q.shape, k.shape, v.shape, q.dtype, *options, *of_pass)
+    return lists.find(call, q.device, lambda: flex_lists(*arguments, *of_pass))
 
 
 def _split(tensors, counts):
@@ -159,6 +178,6 @@ def _split(tensors, counts):
     return list(tensors[:first]), list(tensors[first:second]), list(tensors[second:])
 
 
-def flex(q, k, v, learnt, constant, blocks, *options):
-    """Calls `flex_forward`, with gradients for q, k, v and the tensors of `learnt`."""
-    return _Flex.apply(q, k, v, [len(learnt), len(constant)], options, *learnt, *constant, *blocks)
+def flex(q, k, v, learnt, constant, blocks, lists, *options):
+    """Calls `flex_forward`, with gradients for q, k, v and the tensors of `learnt`. `lists` are Lists, or None."""
+    return _Flex.apply(q, k, v, [len(learnt), len(constant)], lists, options, *learnt, *constant, *blocks)

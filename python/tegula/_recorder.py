@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records score_mod and mask_mod functions as the variant text of the library (docs/kernels.md).
+"""Records score_mod, prob_mod and mask_mod functions as the variant text of the library (docs/kernels.md).
 
 A function is called once, with objects that stand for its scalar tensors. They write a line for each operation. The tensors
 that it captures are found where it indexes them.
@@ -10,6 +10,7 @@ import math
 import numbers
 import os
 import sys
+import typing
 
 import torch
 
@@ -17,7 +18,7 @@ _FOLDERS = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, 
 
 
 class NotRecorded(NotImplementedError):
-    """An operation that a score_mod or a mask_mod must not have."""
+    """An operation that a recorded function must not have."""
 
     def __init__(self, message):
         frame = sys._getframe(1)
@@ -27,6 +28,14 @@ class NotRecorded(NotImplementedError):
         super().__init__(f"tegula.flex_attention: {message}{where}")
 
 
+class Recorded(typing.NamedTuple):
+    """The text of functions, and the tensors that they capture, as kernels read them."""
+    text: str
+    learnt: list    # Those that want a gradient.
+    constant: list  # The others.
+    of_mask: list   # Those that the mask_mod captures, as they were captured.
+
+
 class Text:
     """The text of a variant while functions are recorded, and the tensors that they capture."""
 
@@ -34,7 +43,8 @@ class Text:
         self.dtype, self.device = dtype, device
         self.lines, self.names = [], {}  # Equal expressions have one name.
         self.captured = {}               # By the id of a tensor: its name, the tensor itself, what kernels read, if it learns.
-        self.in_score = False
+        self.of_mask = {}                # By the id: the tensors that the mask_mod captures.
+        self.learns = False              # Captured tensors may want a gradient.
 
     def define(self, expression, kind, at_least_0=False):
         if expression not in self.names:
@@ -42,18 +52,16 @@ class Text:
             self.lines.append(f"{self.names[expression]} = {expression}")
         return Scalar(self, self.names[expression], kind, at_least_0)
 
-    def record(self, function, with_score):
-        """Adds the line of the function's result."""
-        self.in_score = with_score
+    def record(self, function, output):
+        """Adds the line of the function's result: `score`, `probability` or `mask`."""
+        self.learns = output != "mask"
         inputs = [Scalar(self, name, "int", True) for name in ("batch", "head", "query", "key")]
-        if with_score:
-            result = _scalar(self, function(Scalar(self, "score", "float"), *inputs), "the result of a score_mod")
-            if result.name != "score":
-                self.lines.append(f"score = {_as_float(result).name}")
-        else:
-            result = _as_bool(_scalar(self, function(*inputs), "the result of a mask_mod"))
-            if result.name != "true":
-                self.lines.append(f"mask = {result.name}")
+        if self.learns:
+            inputs.insert(0, Scalar(self, output, "float"))
+        result = _scalar(self, function(*inputs), f"the result of a {_FUNCTIONS[output]}")
+        result = _as_float(result) if self.learns else _as_bool(result)
+        if result.name not in (output, "true"):
+            self.lines.append(f"{output} = {result.name}")
 
     def capture(self, tensor):
         """Returns the name of a tensor, and what kernels read: a tensor of at least one dimension, in a type of the library."""
@@ -74,28 +82,31 @@ class Text:
             if read.numel() == 0:
                 raise NotRecorded(f"a captured tensor has the shape {tuple(read.shape)}; it must have elements")
             self.captured[id(tensor)] = [f"c{len(self.captured)}", tensor, read if read.dim() else read.reshape(1), False]
+        if not self.learns:
+            self.of_mask[id(tensor)] = tensor
         entry = self.captured[id(tensor)]
-        entry[3] |= self.in_score and tensor.requires_grad and torch.is_grad_enabled()
+        entry[3] |= self.learns and tensor.requires_grad and torch.is_grad_enabled()
         return entry[0], entry[2]
 
     def finish(self):
-        """Returns the text, its tensors that want a gradient, and the others; the text is empty if nothing was recorded."""
+        """Returns what was recorded; the text is empty if nothing was."""
         learnt = [entry for entry in self.captured.values() if entry[3]]
         constant = [entry for entry in self.captured.values() if not entry[3]]
-        if not any(line.startswith(("score =", "mask =")) for line in self.lines):
-            return "", [], []
+        if not any(line.startswith(tuple(f"{output} =" for output in _FUNCTIONS)) for line in self.lines):
+            return Recorded("", [], [], [])
         tensors = [f"tensor {name} {_TYPES[read.dtype]}[{', '.join(['any'] * read.dim())}]{' gradient' if learns else ''}"
                    for name, _, read, learns in learnt + constant]
         text = "\n".join(["variant 1", *tensors, *self.lines, ""])
-        return text, [entry[2] for entry in learnt], [entry[2] for entry in constant]
+        return Recorded(text, [entry[2] for entry in learnt], [entry[2] for entry in constant], list(self.of_mask.values()))
 
 
+_FUNCTIONS = {"score": "score_mod", "probability": "prob_mod", "mask": "mask_mod"}  # By the lines of the text.
 _TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64", torch.int32: "i32",
           torch.int8: "i8", torch.bool: "i1"}
 
 
 class Scalar:
-    """A scalar tensor of a score_mod or a mask_mod."""
+    """A scalar tensor of a recorded function."""
 
     def __init__(self, text, name, kind, at_least_0=False, literal=None):
         self._text, self.name, self.kind, self._at_least_0, self._literal = text, name, kind, at_least_0, literal
@@ -603,11 +614,10 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
     _special(f"__{_name}__")
 
 
-def record(score_mod, mask_mod, dtype, device):
-    """Returns the text of both functions, and the captured tensors: those that want a gradient, and the others."""
+def record(score_mod, prob_mod, mask_mod, dtype, device):
+    """Returns what the functions record; each of them may be None."""
     text = Text(dtype, device)
-    if score_mod is not None:
-        text.record(score_mod, True)
-    if mask_mod is not None:
-        text.record(mask_mod, False)
+    for output, function in zip(_FUNCTIONS, (score_mod, prob_mod, mask_mod)):
+        if function is not None:
+            text.record(function, output)
     return text.finish()

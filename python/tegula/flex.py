@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A drop-in for torch.nn.attention.flex_attention: attention with a score_mod and a block mask."""
+"""A drop-in for torch.nn.attention.flex_attention: attention with a score_mod, a block mask and a prob_mod."""
 
 import math
 
@@ -7,6 +7,7 @@ import torch
 
 from . import _operators
 from ._attention import padded, refusal
+from ._lists import Lists
 from ._recorder import record
 
 _NONE, _COMPUTED, _GIVEN = 0, 1, 2
@@ -14,7 +15,7 @@ _NO_BLOCKS = 2**30  # The BLOCK_SIZE with which PyTorch says that there is no bl
 
 
 class BlockMask:
-    """A mask_mod and the lengths for which it holds. Kernels find the tiles in which scores exist at each call.
+    """A mask_mod and the lengths for which it holds. Kernels find the tiles in which scores exist, and keep lists of them.
 
     flex_attention also takes PyTorch's BlockMask, which has lists of blocks."""
 
@@ -83,19 +84,22 @@ def _ordered_as(query, o):
     return o.permute(order).contiguous().permute([order.index(axis) for axis in range(4)])
 
 
-@torch.compiler.disable(reason="tegula.flex_attention records score_mod and mask_mod itself; the graph breaks around it")
+@torch.compiler.disable(reason="tegula.flex_attention records its functions itself; the graph breaks around it")
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
-                   kernel_options=None, *, return_aux=None):
+                   kernel_options=None, *, return_aux=None, prob_mod=None):
     """torch.nn.attention.flex_attention, by Tegula's kernels, forward and backward.
 
     block_mask is one of tegula.create_block_mask or of PyTorch. kernel_options are those of PyTorch's own kernels and have no
-    effect. The result and lse have gradients for query, key, value, and for the tensors that score_mod captures and indexes.
+    effect. The result and lse have gradients for query, key, value, and for the tensors that score_mod and prob_mod capture and
+    index. prob_mod(prob, b, h, q_idx, kv_idx) is not in PyTorch: it takes an element of the softmax, and returns the factor of
+    the value instead. A key that a query does not see, or whose score is -inf, has the factor 0. lse is that of the scores.
     Raises NotImplementedError with the operation and its line if a kernel cannot compute what a function does."""
     del kernel_options
     _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
     mask_mod = block_mask.mask_mod if block_mask is not None else None
-    text, learnt, constant = record(score_mod, mask_mod, query.dtype, query.device)
-    kind, lists = _blocks_of(block_mask)
+    recorded = record(score_mod, prob_mod, mask_mod, query.dtype, query.device)
+    kind, blocks = _blocks_of(block_mask)
+    lists = None if kind == _NONE else Lists(block_mask, blocks + recorded.of_mask)
     block_q, block_k = block_mask.BLOCK_SIZE if kind == _GIVEN else (0, 0)
     if key.shape[0] != query.shape[0]:
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
@@ -103,8 +107,8 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         scale = 1 / math.sqrt(query.shape[-1])
     elif scale == 0:  # The library takes 0 for the default.
         query, scale = query * 0, 1.0
-    o, lse = _operators.flex(padded(query), padded(key), padded(value), learnt, constant, lists, text, scale, kind, block_q,
-                             block_k, torch.are_deterministic_algorithms_enabled())
+    o, lse = _operators.flex(padded(query), padded(key), padded(value), recorded.learnt, recorded.constant, blocks, lists,
+                             recorded.text, scale, kind, block_q, block_k, torch.are_deterministic_algorithms_enabled())
     o = _ordered_as(query, o if o.shape[-1] == value.shape[-1] else o[..., :value.shape[-1]])
     if return_aux is not None:
         return o, torch.nn.attention.flex_attention.AuxOutput(lse=lse if return_aux.lse else None, max_scores=None)

@@ -7,15 +7,17 @@ import math
 import torch
 
 
-def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None, softcap=0.0,
-          alibi_slopes=None, sinks=None):
+def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, diagonal_offset=None,
+          interval_begin=None, interval_end=None, scale=None, softcap=0.0, alibi_slopes=None, sinks=None):
     """Returns o and lse by the plain formula, in the type of q."""
     groups = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
     s = q @ k.transpose(-2, -1) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     length_q, length_k = s.shape[-2:]
-    distance = (torch.arange(length_k)[None] - torch.arange(length_q)[:, None]
-                - (length_k - length_q if bottom_right else 0)).to(q.device)
+    keys = torch.arange(length_k, device=q.device)
+    distance = keys - torch.arange(length_q, device=q.device)[:, None] - (length_k - length_q if bottom_right else 0)
+    if diagonal_offset is not None:
+        distance = distance - diagonal_offset[:, None, None, None]
     if softcap:
         s = softcap * torch.tanh(s / softcap)
     if alibi_slopes is not None:
@@ -32,6 +34,10 @@ def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), b
         seen &= distance >= -left
     if right is not None:
         seen &= distance <= right
+    if interval_begin is not None:
+        seen &= keys >= interval_begin[..., None, :, None]
+    if interval_end is not None:
+        seen &= keys < interval_end[..., None, :, None]
     s = s.masked_fill(~seen, -math.inf)
     if sinks is not None:
         s = torch.cat([s, sinks.to(s.dtype)[None, :, None, None].expand(*s.shape[:3], 1)], -1)

@@ -9,6 +9,11 @@ from tegula import attention
 
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
+
+def ints(numbers, device):
+    return torch.tensor(numbers, dtype=torch.int32, device=device)
+
+
 OPTIONS = {
     "plain": {},
     "causal": dict(causal=True),
@@ -23,6 +28,11 @@ OPTIONS = {
     "bias that repeats": dict(bias=lambda shape, device: torch.randn(shape[1], 1, shape[3], device=device)),
     "mask": dict(mask=lambda shape, device: torch.rand(shape, device=device) < 0.7),
     "mask that repeats": dict(mask=lambda shape, device: torch.rand(shape[0], 1, 1, shape[3], device=device) < 0.7),
+    "offset of the diagonal": dict(causal=True, window=(30, None), diagonal_offset=lambda _, device: ints([35, 8], device)),
+    "one offset": dict(window=(None, 3), bottom_right=True, diagonal_offset=lambda _, device: ints([-5], device)),
+    "lengths": dict(interval_end=lambda _, device: ints([[31], [90]], device)),
+    "key intervals": dict(interval_begin=lambda shape, device: ints(range(shape[2]), device) // 2,
+                          interval_end=lambda shape, device: ints([range(30, 30 + shape[2])] * 2, device)),
     "sinks": dict(sinks=lambda shape, device: torch.randn(shape[1], device=device)),
 }
 
@@ -127,13 +137,15 @@ def test_deterministic_gradients_have_the_same_bits(device):
     assert all(torch.equal(a, b) for a, b in zip(gradients(), gradients()))
 
 
-@pytest.mark.parametrize("options", [{}, {"causal": True}, {"sinks": True}, {"bias": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"sinks": True}, {"bias": True}, {"interval_end": True}], ids=str)
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 def test_opcheck(device, dtype, options):
     q, k, v = (x.transpose(1, 2) for x in inputs(device, dtype))
     sinks = torch.zeros(4, device=device, requires_grad=True) if "sinks" in options else None
     bias = torch.zeros(4, 70, 90, device=device, requires_grad=True) if "bias" in options else None
-    arguments = (q, k, v, 0.125, "causal" in options, bias, None, None, sinks, None, False, -1, -1, 0.0, 0.0, True)
+    intervals = (ints([0], device), ints([50], device)) if "interval_end" in options else (None, None)
+    tensors = (bias, None, None, sinks, None, None, *intervals)
+    arguments = (q, k, v, 0.125, "causal" in options, *tensors, False, -1, -1, 0.0, 0.0, True)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
 
 
@@ -186,6 +198,10 @@ def test_errors_have_the_message_of_the_library(device):
         attention(q.double(), k.double(), v.double())
     with pytest.raises(NotImplementedError, match="the last dimension of q is 264; it may be at most 256"):
         attention(*(torch.randn(1, 1, 8, 264, device=device) for _ in range(3)))
+    with pytest.raises(RuntimeError, match="argument 'diagonal_offset': its size 0 is 3; it must repeat to .batch."):
+        attention(q, k, v, causal=True, diagonal_offset=torch.ones(3, dtype=torch.int32, device=device))
+    with pytest.raises(RuntimeError, match="argument 'interval_end': its element type is i64; it must be i32"):
+        attention(q, k, v, interval_end=torch.tensor([[5]], device=device))
     with pytest.raises(RuntimeError, match="window_left"):
         attention(q, k, v, window=(2**31, 0))
 

@@ -88,12 +88,19 @@ SCORES = {
     "int_to_float": lambda: lambda s, b, h, q, kv: s * 1.0 / (1 + q.to(torch.float32)) + (q > kv) * 0.5 + (q >= kv).float(),
 }
 
+PROBS = {
+    "square": lambda: lambda p, b, h, q, kv: p * p,
+    "where_it_is_hidden": lambda: lambda p, b, h, q, kv: torch.where((q + kv) % 3 == 0, p + 0.1 / (h + 1), torch.exp(-p)),
+    "table": lambda: lambda p, b, h, q, kv, table=torch.rand(H, 2 * S): p * table[h, q - kv + S],
+    "unchanged": lambda: lambda p, b, h, q, kv: p,
+}
+
 
 def tensors(heads=H, dtype=torch.float32, length=S):
     return [torch.randn(B, h, length, D, dtype=dtype, requires_grad=True) for h in (H, heads, heads)]
 
 
-def plain(q, k, v, score_mod, mask_mod):
+def plain(q, k, v, score_mod, mask_mod, prob_mod=None):
     """Returns o and lse by the plain formula: functions see all positions at the same time."""
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     s = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -103,10 +110,12 @@ def plain(q, k, v, score_mod, mask_mod):
     if mask_mod is not None:
         s = s.masked_fill(~mask_mod(*at), -math.inf)
     p, lse = reference.softmax(s)
+    if prob_mod is not None:
+        p = prob_mod(p, *at).masked_fill(s == -math.inf, 0)
     return p @ v, lse
 
 
-def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, **options):
+def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, prob_mod=None, **options):
     """Compares o, lse and the gradients with PyTorch's function in float64."""
     d_o, d_lse = torch.randn_like(q), torch.randn(q.shape[:3])
 
@@ -118,10 +127,10 @@ def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, **options):
         return dict(zip(["o", "lse", "dq", "dk", "dv"], [o.detach(), finite.detach(), *gradients]))
 
     def ours(q, k, v):
-        return flex_attention(q, k, v, score_mod, block_mask, return_lse=True, **options)
+        return flex_attention(q, k, v, score_mod, block_mask, return_lse=True, prob_mod=prob_mod, **options)
 
     def exactly(q, k, v):
-        return plain(q, k, v, score_mod, mask_mod)
+        return plain(q, k, v, score_mod, mask_mod, prob_mod)
 
     exact = results(exactly, *reference.doubles([q, k, v]))
     formula = reference.errors_of_formula(lambda *inputs: results(exactly, *inputs), [q, k, v], exact)
@@ -140,6 +149,19 @@ def test_masks(name, whose):
 @pytest.mark.parametrize("name", SCORES)
 def test_scores(name):
     compare(*tensors(), score_mod=SCORES[name]())
+
+
+@pytest.mark.parametrize("name", PROBS)
+def test_probabilities(name):
+    compare(*tensors(), prob_mod=PROBS[name]())
+
+
+def test_probabilities_with_scores_masks_and_grouped_heads():
+    q, _, _ = tensors()
+    _, k, v = tensors(2)
+    mask_mod = and_masks(causal, lambda b, h, q, kv: q != 7)
+    compare(q, k, v, softcap(5.0), mask_mod, tegula.create_block_mask(mask_mod, None, None, S, S), PROBS["where_it_is_hidden"](),
+            enable_gqa=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -169,6 +191,44 @@ def test_pytorch_in_float64(make_score, mask_mod):
     assert torch.allclose(ours.double(), o, atol=1e-5)
 
 
+@pytest.mark.parametrize("whose", ["ours", "torch"])
+def test_lists_are_kept_with_a_block_mask(whose, monkeypatch):
+    made = []
+    make = tegula._operators.flex_lists
+    monkeypatch.setattr(tegula._operators, "flex_lists", lambda *arguments: made.append(arguments) or make(*arguments))
+    document = torch.arange(S) // 40
+
+    def same_document(b, h, q, kv):
+        return document[q] == document[kv]
+
+    create = tegula.create_block_mask if whose == "ours" else torch_flex.create_block_mask
+    block_mask = create(same_document, None, None, S, S, device=torch.get_default_device(), BLOCK_SIZE=32)
+    for _ in range(2):
+        compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+        assert len(made) == 2  # One for each pass.
+    flex_attention(*tensors(dtype=torch.float16), None, block_mask).sum().backward()
+    assert len(made) == 4
+    with torch.inference_mode():
+        document = document.clone()
+    with torch.no_grad():
+        flex_attention(*tensors(), None, block_mask)
+    assert len(made) == 4  # PyTorch does not count the changes of such a tensor.
+
+
+def test_lists_are_made_anew_for_other_contents():
+    document = torch.arange(S) // 40
+
+    def same_document(b, h, q, kv):
+        return document[q] == document[kv]
+
+    block_mask = tegula.create_block_mask(same_document, None, None, S, S)
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+    document.copy_(torch.arange(S) // 70)
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+    document = torch.arange(S) // 20
+    compare(*tensors(), mask_mod=same_document, block_mask=block_mask)
+
+
 def test_lists_decide_with_the_mask():
     """A score exists if its block is full, or if its block is partial and the mask lets it exist."""
     counts, indices = torch.tensor([[[1, 0]]], dtype=torch.int32), torch.tensor([[[[0, 1], [0, 1]]]], dtype=torch.int32)
@@ -181,7 +241,8 @@ def test_lists_decide_with_the_mask():
 
 def test_captured_tensors_have_gradients():
     q, k, v = tensors()
-    inputs = {"table": torch.randn(H, 2 * S - 1), "gate": torch.tensor(0.7), "low": torch.randn(B, S).bfloat16()}
+    inputs = {"table": torch.randn(H, 2 * S - 1), "gate": torch.tensor(0.7), "factor": torch.rand(H),
+              "low": torch.randn(B, S).bfloat16()}
 
     def gradients(attention, dtype):
         learnt = {name: x.to(dtype if x.dtype == torch.float32 else x.dtype).requires_grad_() for name, x in inputs.items()}
@@ -190,11 +251,14 @@ def test_captured_tensors_have_gradients():
         def score_mod(score, b, h, q, kv):
             return score * learnt["gate"] + (2 * learnt["table"])[h, q - kv + S - 1] + low[b, kv]
 
-        o = attention(*(x.detach().to(dtype) for x in (q, k, v)), score_mod)
+        def prob_mod(prob, b, h, q, kv):
+            return prob * learnt["factor"][h] + prob * prob * learnt["gate"]
+
+        o = attention(*(x.detach().to(dtype) for x in (q, k, v)), score_mod, prob_mod=prob_mod)
         return torch.autograd.grad((o * o).sum(), learnt.values())
 
     ours = gradients(flex_attention, torch.float32)
-    exact = gradients(lambda q, k, v, score_mod: plain(q, k, v, score_mod, None)[0], torch.float64)
+    exact = gradients(lambda q, k, v, score_mod, prob_mod: plain(q, k, v, score_mod, None, prob_mod)[0], torch.float64)
     for x, y, captured in zip(ours, exact, inputs.values()):
         assert x.dtype == captured.dtype
         assert torch.allclose(x.double(), y.double(), atol=1e-3, rtol=1e-2)
@@ -248,15 +312,15 @@ def test_compiled_code_breaks_its_graph_once():
     explanation = torch._dynamo.explain(layer)(q)
     assert explanation.graph_break_count == 1
     assert torch.allclose(torch.compile(layer, backend="aot_eager")(q), layer(q), atol=1e-5)
-    with pytest.raises(torch._dynamo.exc.Unsupported, match="tegula.flex_attention records score_mod and mask_mod itself"):
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="tegula.flex_attention records its functions itself"):
         torch.compile(layer, backend="eager", fullgraph=True)(q)
 
 
-def refusal(score_mod=None, mask_mod=None):
+def refusal(score_mod=None, mask_mod=None, prob_mod=None):
     q, k, v = tensors()
     block_mask = mask_mod and tegula.create_block_mask(mask_mod, None, None, S, S)
     with pytest.raises(NotImplementedError) as error:
-        flex_attention(q, k, v, score_mod, block_mask)
+        flex_attention(q, k, v, score_mod, block_mask, prob_mod=prob_mod)
     return str(error.value)
 
 
@@ -293,6 +357,9 @@ def test_what_cannot_be_recorded_has_its_operation_and_line():
         "a captured tensor is indexed by torch.float32; each index must be an integer")
     assert message(score_mod=lambda s, b, h, q, kv: bias[q]) == (
         "the result of a score_mod is a row of a captured tensor; functions compute with single elements")
+    assert message(prob_mod=lambda p, b, h, q, kv: torch.sinh(p)) == "there is no 'sinh' in kernels"
+    assert message(prob_mod=lambda p, b, h, q, kv: bias) == (
+        f"the result of a prob_mod is a captured tensor of shape ({H}, {S}); index it by integers such as h or q_idx")
     assert message(mask_mod=lambda b, h, q, kv: None) == (
         "the result of a mask_mod is NoneType; it must be a number or a scalar tensor")
     assert message(score_mod=lambda s, b, h, q, kv: s // 2) == (

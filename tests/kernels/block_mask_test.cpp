@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace tegula::testing {
@@ -68,15 +69,20 @@ void checkLists(const AttentionProblem &problem, const AttentionShape &shape, co
     const std::vector<int32_t> tiles = read(lists.tiles), counts = read(lists.counts);
     EXPECT_EQ(lists.tiles.shape[0], 1);
     EXPECT_EQ(lists.tiles.shape[1], 1);
+    std::vector<int32_t> order, longest_first;
     for (int64_t strip = 0; strip < lists.tiles.shape[2]; ++strip) {
       const Row row = tilesOf(sees, shape, pass, strip);
       std::vector<int32_t> expected = row.whole;
       expected.insert(expected.end(), row.partial.begin(), row.partial.end());
-      ASSERT_EQ(counts[2 * strip], int32_t(expected.size()));
-      EXPECT_EQ(counts[2 * strip + 1], int32_t(row.whole.size()));
+      ASSERT_EQ(counts[3 * strip], int32_t(expected.size()));
+      EXPECT_EQ(counts[3 * strip + 1], int32_t(row.whole.size()));
+      order.push_back(counts[3 * strip + 2]);
+      longest_first.push_back(int32_t(strip));
       const auto first = tiles.begin() + strip * lists.tiles.shape[3];
       EXPECT_THAT(std::vector(first, first + int64_t(expected.size())), ElementsAreArray(expected));
     }
+    std::ranges::stable_sort(longest_first, std::greater(), [&](int32_t strip) { return counts[3 * strip]; });
+    EXPECT_EQ(order, longest_first);
   }
 }
 

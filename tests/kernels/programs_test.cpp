@@ -99,7 +99,7 @@ TEST(Programs, AreFoundByName) {
       "there is no attention program 'flash3_forward', only standard_scores, standard_softmax, standard_output, "
       "flash1_forward, flash2_forward, flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, "
       "flash2_backward, flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, "
-      "block_states, tile_states_of_queries, tile_states_of_keys, visit_lists, visit_ranks");
+      "block_states, tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks");
 }
 
 TEST(Resolve, FillsInBlockSizes) {

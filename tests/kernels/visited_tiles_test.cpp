@@ -13,6 +13,7 @@
 namespace tegula::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr AttentionShape kShape = {.batch = 2, .heads = 4, .kv_heads = 2, .seqlen_q = 150, .seqlen_k = 170};
@@ -131,6 +132,29 @@ TEST(VisitedTiles, AreThoseOfTheSchedule) {
     expectEachScoreOnce(
         {.variant = "window_br",
          .schedule = {.block_m = 32, .block_n = 16, .tile_scheduler = TileScheduler::dynamic_persistent}});
+}
+
+/// Returns the number of tiles of each strip of the first head, in the order in which kernels begin with strips.
+std::vector<int> tilesOfStrips(Pass pass, const AttentionShape &shape) {
+  const VisitedTiles visited = valueOf(
+      visitedTiles(problemOf({.variant = "none", .blocks = BlockMask::Source::computed, .causal = Causal::top_left}),
+                   pass, {.shape = shape}, *machine().cache, *machine().device, {.block_m = 16, .block_n = 16}));
+  std::vector<int> tiles;
+  int64_t last = -1;
+  for (const VisitedTile &tile : visited.tiles) {
+    const int64_t first = pass == Pass::forward ? tile.query : tile.key;
+    if (first != last)
+      tiles.push_back(0);
+    ++tiles.back();
+    last = first;
+  }
+  return tiles;
+}
+
+TEST(VisitedTiles, OfListsBeginWithTheLongestStrips) {
+  constexpr AttentionShape shape = {.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 80, .seqlen_k = 80};
+  EXPECT_THAT(tilesOfStrips(Pass::forward, shape), ElementsAre(5, 4, 3, 2, 1));
+  EXPECT_THAT(tilesOfStrips(Pass::backward, shape), ElementsAre(5, 4, 3, 2, 1));
 }
 
 TEST(VisitedTiles, AreAPartOfAllTiles) {

@@ -125,7 +125,7 @@ struct AttentionProgram {
 /// Returns all programs: standard_scores, standard_softmax, standard_output, flash1_forward, flash2_forward,
 /// flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, flash2_backward,
 /// flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, block_states,
-/// tile_states_of_queries, tile_states_of_keys, visit_lists, visit_ranks.
+/// tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks.
 std::span<const AttentionProgram> attentionPrograms();
 
 /// Finds a program by its name. The error names the unknown word and lists the legal ones.
@@ -188,8 +188,12 @@ inline constexpr int kFullBlock = 1 << 20;
 Expected<Program> recordTileStatesOfQueries(const AttentionConfig &config);
 Expected<Program> recordTileStatesOfKeys(const AttentionConfig &config);
 /// Records visit_tiles: in each row, the numbers of whole tiles, then of the others that exist, each ascending. Also
-/// records visit_counts, {list_batch, list_heads, strips, 2}: how many tiles a row lists, and how many are whole.
+/// records two columns of visit_counts, {list_batch, list_heads, strips, 3}: how many tiles a row lists, and how many
+/// are whole.
 Expected<Program> recordVisitLists(const AttentionConfig &config);
+/// Records column 2 of visit_counts: all strips, those with most tiles first. Kernels begin with strips in this order,
+/// so that no long one is left for the end; a deterministic backward pass has an order of its own.
+Expected<Program> recordVisitOrder(const AttentionConfig &config);
 /// Records visit_ranks, for a deterministic backward pass: in how many later strips a tile exists.
 Expected<Program> recordVisitRanks(const AttentionConfig &config);
 /// Records a program, which no plan has, that writes keep = 1 where dropout keeps P and otherwise 0: i8 [batch, heads,
