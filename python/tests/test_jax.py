@@ -218,6 +218,12 @@ def test_nested_vmap():
     assert_close([nested], [jnp.stack([jnp.stack([dot_product_attention(x, k, v) for x in pair]) for pair in many])])
 
 
+def test_vmap_of_one():
+    q, k, v, bias = arrays(FULL)
+    one = jax.vmap(dot_product_attention, (None, None, None, 0))(q, k, v, bias[None])
+    assert_close([one], [dot_product_attention(q, k, v, bias)[None]])
+
+
 def test_checkpoint_and_scan():
     q, k, v, _ = arrays()
 
