@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Attention kernels for GPUs and CPUs, compiled at run time, as operators of PyTorch, and kernels that are written in Python.
+"""Attention kernels for GPUs and CPUs, compiled at run time, as operators of PyTorch and of JAX, and kernels that are written in
+Python.
 
 attention                      all options of the library, on [batch, heads, length, dim]
 scaled_dot_product_attention   the function of torch.nn.functional
@@ -10,6 +11,7 @@ ring_attention                 attention over a sequence whose parts are on the 
 ring_shard, ring_unshard       cut a rank's part out of a tensor, and put the parts together
 flash_attn                     the functions of the package flash_attn
 hugging_face                   attn_implementation="tegula" for transformers
+jax                            dot_product_attention, the function of jax.nn
 kernel                         makes a kernel of a function over tiles
 language                       the operations of such functions
 """
@@ -18,7 +20,7 @@ import importlib
 
 __version__ = "0.1.0"
 __all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
-           "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face", "kernel",
+           "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face", "jax", "kernel",
            "language"]
 
 _HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",

@@ -43,7 +43,7 @@ class SetupTest(unittest.TestCase):
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
             if pytorch:
-                pathlib.Path(folder, "lib/tegula/python/lib/python3.11/site-packages/onnx").mkdir(parents=True)
+                pathlib.Path(folder, "lib/tegula/python/lib/python3.11/site-packages/jax").mkdir(parents=True)
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
 
@@ -77,7 +77,7 @@ class SetupTest(unittest.TestCase):
         result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"])
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(calls[0], "^-m venv .*/lib/tegula/python$")
-        self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==.* nanobind==.* transformers==.* onnx==")
+        self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==.* nanobind==.* transformers==.* onnx==.* jax==")
 
     def test_without_pytorch_tests_skip(self):
         result, _ = self.run_setup("--tests", programs=["ptxas", "nvdisasm"], failing="venv")
