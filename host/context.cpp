@@ -41,12 +41,13 @@ Status checkOptions(const tegula_context_options &options) {
 static_assert(TEGULA_FINITE_UNCHECKED == int(FiniteCheck::none) && TEGULA_FINITE_NAN == int(FiniteCheck::nan) &&
               TEGULA_FINITE_INF == int(FiniteCheck::inf));
 
-KernelCacheOptions kernelOptions(const tegula_context_options &options, std::shared_ptr<ArtifactCache> artifacts) {
+KernelCacheOptions kernelOptions(const tegula_context_options &options, const tegula_hooks &hooks,
+                                 std::shared_ptr<ArtifactCache> artifacts) {
   KernelCacheOptions result{.artifacts = std::move(artifacts),
                             .policy = static_cast<CompilePolicy>(options.policy),
                             .check_finite = static_cast<FiniteCheck>(options.check_finite)};
-  if (options.print != nullptr)
-    result.print = [print = options.print, user = options.hooks.user](std::string_view text) {
+  if (hooks.print != nullptr)
+    result.print = [print = hooks.print, user = hooks.user](std::string_view text) {
       print(user, std::string(text).c_str());
     };
   return result;
@@ -67,7 +68,7 @@ WorkerOptions workerOptions(const tegula_context_options &options) {
   return result;
 }
 
-ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
+ArtifactCacheOptions cacheOptions(const tegula_context_options &options, const tegula_hooks &hooks) {
   ArtifactCacheOptions result;
   if (options.cache_directory != nullptr)
     result.directory = options.cache_directory;
@@ -75,41 +76,52 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
     result.limit_bytes = options.cache_limit_bytes;
   for (size_t i = 0; i < options.read_only_count; ++i)
     result.read_only.emplace_back(options.read_only[i]);
-  result.store = makeHostStore(options.hooks);
+  result.store = makeHostStore(hooks);
   return result;
+}
+
+Expected<Schedule> readSchedule(const tegula_attention_problem &problem) {
+  return parseSchedule(orEmpty(problem.schedule));
 }
 
 /// Returns the length for which a plan is made, because schedules are kept for it. Returns a length that is not
 /// positive unchanged; the check of the problem reports it.
 int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
 
-/// Returns the bytes of the fields, and the text instead of its address. The structure has no gaps, whose bytes could
-/// differ between equal problems.
+/// Returns the bytes of the fields, and the texts instead of their addresses. The structure has no gaps, whose bytes
+/// could differ between equal problems.
 ProblemKey keyOf(tegula_attention_problem problem) {
   static_assert(sizeof(tegula_attention_problem) ==
-                        24 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) + sizeof(char *) &&
+                        24 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) + 2 * sizeof(char *) &&
                     sizeof(tegula_key_set) == 2 * sizeof(int32_t) + 3 * sizeof(int64_t),
                 "there are no gaps");
-  const char *text = std::exchange(problem.variant_text, nullptr);
-  return std::string(reinterpret_cast<const char *>(&problem), sizeof problem) + orEmpty(text);
+  const std::string schedule = orEmpty(std::exchange(problem.schedule, nullptr)),
+                    text = orEmpty(std::exchange(problem.variant_text, nullptr));
+  return std::string(reinterpret_cast<const char *>(&problem), sizeof problem) + schedule + '\n' + text;
 }
 
 } // namespace
 
-HostContext::HostContext(const tegula_context_options &options, std::shared_ptr<Device> device)
-    : hooks_(options.hooks), device_(std::move(device)),
-      artifacts_(std::make_shared<ArtifactCache>(cacheOptions(options))),
+HostContext::HostContext(const tegula_context_options &options, const tegula_hooks &hooks,
+                         std::shared_ptr<Device> device)
+    : hooks_(hooks), device_(std::move(device)),
+      artifacts_(std::make_shared<ArtifactCache>(cacheOptions(options, hooks))),
       worker_(makeWorkerCompiler(workerOptions(options))),
-      compiler_(options.hooks.compilation != nullptr ? makeObservedCompiler(*worker_, hooks_) : nullptr),
-      kernels_(compiler_ ? *compiler_ : *worker_, device_, kernelOptions(options, artifacts_)) {}
+      compiler_(hooks.compilation != nullptr ? makeObservedCompiler(*worker_, hooks_) : nullptr),
+      kernels_(compiler_ ? *compiler_ : *worker_, device_, kernelOptions(options, hooks, artifacts_)) {}
 
 Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_options &options) {
   TEGULA_RETURN_IF_ERROR(checkOptions(options));
+  Expected<tegula_hooks> hooks{tegula_hooks{}};
+  if (options.hooks != nullptr)
+    hooks = readStruct("hooks", options.hooks);
+  if (!hooks)
+    return hooks.status();
   Expected<std::shared_ptr<Device>> device = options.device == TEGULA_CUDA ? cudaDevice({.ordinal = options.ordinal})
                                                                            : cpuDevice({.threads = options.threads});
   if (!device)
     return device.status();
-  std::shared_ptr<HostContext> context(new HostContext(options, std::move(*device)));
+  std::shared_ptr<HostContext> context(new HostContext(options, *hooks, std::move(*device)));
   context->readSchedules(options);
   return context;
 }
@@ -137,10 +149,11 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
       return found->second;
   }
   const Expected<AttentionProblem> problem = readProblem(&*fields);
-  if (!problem)
-    return problem.status();
-  compileAhead(*problem);
-  Expected<AttentionPlan> plan = AttentionPlan::make(*problem, kernels_, {}, &tuned_);
+  const Expected<Schedule> schedule = readSchedule(*fields);
+  if (!problem || !schedule)
+    return problem ? schedule.status() : problem.status();
+  compileAhead(*problem, *schedule);
+  Expected<AttentionPlan> plan = AttentionPlan::make(*problem, kernels_, *schedule, &tuned_);
   if (!plan)
     return plan;
   const std::lock_guard lock(mutex_);
@@ -148,14 +161,14 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
   return plan;
 }
 
-void HostContext::compileAhead(const AttentionProblem &problem) {
+void HostContext::compileAhead(const AttentionProblem &problem, const Schedule &schedule) {
   if (hooks_.submit == nullptr || kernels_.policy() != CompilePolicy::compile)
     return;
   std::vector<std::function<void()>> tasks;
   for (std::string_view name : programsOf(problem))
-    tasks.push_back([this, name, &problem] {
+    tasks.push_back([this, name, &problem, &schedule] {
       (void)guarded([&]() -> Status {
-        const Expected<RecordedKernel> kernel = recordKernel(problem, name, kernels_.target(), {}, &tuned_);
+        const Expected<RecordedKernel> kernel = recordKernel(problem, name, kernels_.target(), schedule, &tuned_);
         return kernel ? kernels_.get(kernel->program.text, kernel->schedule).status() : kernel.status();
       });
     });
@@ -163,11 +176,15 @@ void HostContext::compileAhead(const AttentionProblem &problem) {
 }
 
 Status HostContext::supports(const tegula_attention_problem *from) const {
-  const Expected<AttentionProblem> problem = readProblem(from);
-  if (!problem)
-    return problem.status();
+  const Expected<tegula_attention_problem> fields = readStruct("problem", from);
+  if (!fields)
+    return fields.status();
+  const Expected<AttentionProblem> problem = readProblem(&*fields);
+  const Expected<Schedule> schedule = readSchedule(*fields);
+  if (!problem || !schedule)
+    return problem ? schedule.status() : problem.status();
   for (std::string_view name : programsOf(*problem))
-    TEGULA_RETURN_IF_ERROR(recordKernel(*problem, name, device_->target()).status());
+    TEGULA_RETURN_IF_ERROR(recordKernel(*problem, name, device_->target(), *schedule).status());
   return {};
 }
 

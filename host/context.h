@@ -34,12 +34,12 @@ public:
   Device &device() const noexcept { return *device_; }
 
 private:
-  HostContext(const tegula_context_options &options, std::shared_ptr<Device> device);
+  HostContext(const tegula_context_options &options, const tegula_hooks &hooks, std::shared_ptr<Device> device);
 
   /// Reads the schedules that `tegula tune` has found for the device.
   void readSchedules(const tegula_context_options &options);
   /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
-  void compileAhead(const AttentionProblem &problem);
+  void compileAhead(const AttentionProblem &problem, const Schedule &schedule);
 
   const ForkGuard fork_;
   const tegula_hooks hooks_;

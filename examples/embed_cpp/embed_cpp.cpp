@@ -66,25 +66,22 @@ struct Host {
   Executor executor;
 };
 
-tegula_context_options optionsOf(Host &host) {
-  auto options = make<tegula_context_options>();
-  options.threads = 1; // Requests run side by side; one of them needs no more than a core.
-  options.hooks.user = &host;
-  options.hooks.allocate = [](void *user, int64_t bytes, void *) {
-    return static_cast<Host *>(user)->arena.allocate(bytes);
-  };
-  options.hooks.release = [](void *user, void *memory, int64_t bytes, void *) {
+tegula_hooks hooksOf(Host &host) {
+  auto hooks = make<tegula_hooks>();
+  hooks.user = &host;
+  hooks.allocate = [](void *user, int64_t bytes, void *) { return static_cast<Host *>(user)->arena.allocate(bytes); };
+  hooks.release = [](void *user, void *memory, int64_t bytes, void *) {
     static_cast<Host *>(user)->arena.release(memory, bytes);
   };
-  options.hooks.submit = [](void *user, void (*task)(void *), void *data) {
+  hooks.submit = [](void *user, void (*task)(void *), void *data) {
     static_cast<Host *>(user)->executor.submit(task, data);
   };
-  options.hooks.compilation = [](void *, const tegula_compilation *compilation) {
+  hooks.compilation = [](void *, const tegula_compilation *compilation) {
     if (compilation->finished != 0)
       std::printf("compiled %s for %s, %s: %.0f ms\n", compilation->kernel, compilation->target, compilation->schedule,
                   compilation->milliseconds);
   };
-  return options;
+  return hooks;
 }
 
 tegula_attention_problem problem() {
@@ -138,7 +135,11 @@ bool step(const Context &context, int64_t length) {
 
 int main() {
   Host host;
-  Expected<Context> context = Context::create(optionsOf(host));
+  const tegula_hooks hooks = hooksOf(host);
+  auto options = make<tegula_context_options>();
+  options.threads = 1; // Requests run side by side; one of them needs no more than a core.
+  options.hooks = &hooks;
+  Expected<Context> context = Context::create(options);
   if (!context || !step(*context, 100) || !context->setPolicy(TEGULA_LOADED_ONLY)) {
     std::fprintf(stderr, "%s\n", context.status().message.c_str());
     return EXIT_FAILURE;

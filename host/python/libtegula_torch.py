@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PyTorch's tensors, streams and memory for libtegula.py."""
 
+import ctypes
 import functools
 
 import torch
@@ -37,7 +38,7 @@ def context(device, library=tegula.library, cached=True):
     if device.type == "cuda":
         torch.cuda.init()
         options.device, options.ordinal = tegula.CUDA, device.index
-        options.hooks = workspace_hooks(device.index)
+        options.hooks = ctypes.pointer(workspace_hooks(device.index))
     return tegula.Context(options, library)
 
 

@@ -45,15 +45,18 @@ void release(void *user, void *memory, int64_t, void *) {
 tegula_context *makeContext(bool isCuda, int32_t ordinal) {
   tegula_context_options options{};
   options.struct_size = sizeof options;
+  tegula_hooks hooks{};
+  hooks.struct_size = sizeof hooks;
   options.device = isCuda ? TEGULA_CUDA : TEGULA_CPU;
   options.ordinal = ordinal;
   if (isCuda) {
     static CachingAllocator allocator = {
         cudaFunction<AOTITorchError (*)(uint64_t, void **)>("aoti_torch_cuda_caching_allocator_raw_alloc"),
         cudaFunction<AOTITorchError (*)(void *)>("aoti_torch_cuda_caching_allocator_raw_delete")};
-    options.hooks.user = &allocator;
-    options.hooks.allocate = allocate;
-    options.hooks.release = release;
+    hooks.user = &allocator;
+    hooks.allocate = allocate;
+    hooks.release = release;
+    options.hooks = &hooks;
   } else {
     options.threads = int32_t(torch::stable::get_num_threads());
   }

@@ -119,10 +119,12 @@ tegula_status findContext(const Place &place, tegula_context *&context, tegula_e
   if (found == nullptr) {
     tegula_context_options options{};
     options.struct_size = sizeof options;
+    tegula_hooks hooks{};
+    hooks.struct_size = sizeof hooks;
+    hooks.allocate = allocate; // XLA frees the memory after the call, in the order of the stream.
     options.device = place.device;
     options.ordinal = place.ordinal;
-    if (place.scratch != nullptr)
-      options.hooks.allocate = allocate; // XLA frees the memory after the call, in the order of the stream.
+    options.hooks = place.scratch != nullptr ? &hooks : nullptr;
     status = tegula_context_create(&options, &found, &error);
   }
   context = found;

@@ -24,17 +24,9 @@ struct Host {
   int64_t allocated = 0, released = 0;
   bool hasMemory = true;
 
-  ~Host() {
-    for (std::thread &thread : threads)
-      thread.join();
-  }
+  tegula_hooks hooks = make<tegula_hooks>();
 
-  static Host &of(void *user) { return *static_cast<Host *>(user); }
-
-  tegula_context_options options() {
-    tegula_context_options result = tegula::test::options();
-    result.cache_directory = "";
-    tegula_hooks &hooks = result.hooks;
+  Host() {
     hooks.user = this;
     hooks.compilation = [](void *user, const tegula_compilation *compilation) {
       const std::lock_guard lock(of(user).mutex);
@@ -63,6 +55,20 @@ struct Host {
       if (found != of(user).kept.end())
         receive(to, found->second.data(), found->second.size());
     };
+  }
+  Host(const Host &) = delete;
+  Host &operator=(const Host &) = delete;
+  ~Host() {
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+  static Host &of(void *user) { return *static_cast<Host *>(user); }
+
+  tegula_context_options options() {
+    tegula_context_options result = tegula::test::options();
+    result.cache_directory = "";
+    result.hooks = &hooks;
     return result;
   }
 };
@@ -86,12 +92,31 @@ TEST(Hooks, NameEachKernelAndItsSchedule) {
     EXPECT_NE(schedule.find("block_m="), std::string::npos) << schedule;
 }
 
+TEST(Hooks, SeeTheScheduleOfTheProblem) {
+  Host host;
+  const Context context = makeContext(host.options());
+  tegula_attention_problem scheduled = problem();
+  scheduled.schedule = "block_m=32 block_n=16";
+  ASSERT_TRUE(isOk(context.plan(scheduled).status()));
+  EXPECT_EQ(host.schedules, std::vector<std::string>(host.schedules.size(), "block_m=32 block_n=16"));
+  ASSERT_TRUE(isOk(context.plan(problem()).status()));
+  EXPECT_EQ(context.counters()->plans, 2);
+  EXPECT_EQ(host.schedules.size(), 8u);
+}
+
+TEST(Hooks, HaveASize) {
+  tegula_context_options options = tegula::test::options();
+  const tegula_hooks hooks{};
+  options.hooks = &hooks;
+  EXPECT_EQ(Context::create(options).status().message,
+            "argument 'hooks': its struct_size is 0; this library knows " + std::to_string(sizeof hooks) + " bytes");
+}
+
 /// A forked child has none of the executor's threads, and would wait for their work.
 TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
   Host host;
-  tegula_context_options options = host.options();
-  options.hooks.submit = [](void *, void (*)(void *), void *) {};
-  const Context context = makeContext(options);
+  host.hooks.submit = [](void *, void (*)(void *), void *) {};
+  const Context context = makeContext(host.options());
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);

@@ -207,7 +207,8 @@ static void testReports(void) {
   options.threads = 1;
   options.cache_directory = "";
   options.check_finite = TEGULA_FINITE_INF;
-  options.print = keep;
+  const tegula_hooks hooks = {.struct_size = sizeof hooks, .print = keep};
+  options.hooks = &hooks;
   EXPECT_OK(tegula_context_create(&options, &context, &error));
   tegula_kernel *kernel = NULL;
   EXPECT_OK(tegula_kernel_create(context, kQuotient, strlen(kQuotient), NULL, &kernel, &error));

@@ -9,12 +9,14 @@
 using namespace tegula::host;
 
 int main(int argc, char **argv) {
-  auto options = make<tegula_context_options>();
-  options.cache_directory = "";
-  options.hooks.compilation = [](void *, const tegula_compilation *compilation) {
+  auto hooks = make<tegula_hooks>();
+  hooks.compilation = [](void *, const tegula_compilation *compilation) {
     if (!compilation->finished)
       std::puts(compilation->schedule);
   };
+  auto options = make<tegula_context_options>();
+  options.cache_directory = "";
+  options.hooks = &hooks;
   Expected<Context> context = Context::create(options);
   auto problem = make<tegula_attention_problem>();
   problem.dtype = TEGULA_F32;

@@ -29,7 +29,7 @@ extern "C" {
 
 /* Version of the binary interface. It changes if a program that was compiled for one value does not work with
  * another. */
-#define TEGULA_ABI_VERSION 1
+#define TEGULA_ABI_VERSION 2
 /* Returns TEGULA_ABI_VERSION of the library. */
 uint32_t tegula_abi_version(void);
 /* Returns the version of the library, such as "0.1.0". */
@@ -95,6 +95,8 @@ typedef struct tegula_compilation {
 /* Functions of the host. Each may be NULL. The library calls them from threads that call the library, never from its
  * own threads. They must not throw. Each gets `user`. */
 typedef struct tegula_hooks {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
   void *user;
   void (*compilation)(void *user, const tegula_compilation *compilation);
   /* Runs task(data) once, immediately or later, on any thread that does not itself wait for this library. The kernels
@@ -108,6 +110,8 @@ typedef struct tegula_hooks {
    * receive(), or does nothing. */
   void (*load)(void *user, const char *key, void (*receive)(void *to, const void *bytes, size_t size), void *to);
   void (*save)(void *user, const char *key, const void *bytes, size_t size);
+  /* Gets what kernels print, in whole lines. A launch that prints waits. NULL: print() has no effect. */
+  void (*print)(void *user, const char *text);
 } tegula_hooks;
 
 typedef struct tegula_context_options {
@@ -126,14 +130,11 @@ typedef struct tegula_context_options {
   int64_t compile_memory_bytes;         /* 0: 4 GiB. */
   const char *reproducer_directory;     /* NULL: `reproducers` in the user's cache directory. */
   const char *schedule_directory;       /* Tuning results; NULL: `schedules` in the user's cache directory; "": none. */
-  tegula_hooks hooks;
+  const tegula_hooks *hooks;            /* NULL: none. Copied. */
   /* TEGULA_FINITE_...: kernels are slow, each launch waits, and TEGULA_LAUNCH_FAILED names the line of the program and
    * the element that is the first one not finite. */
   int32_t check_finite;
   int32_t reserved; /* 0 */
-  /* Gets what kernels print, in whole lines; `user` is that of the hooks. A launch that prints waits. NULL: print() has
-   * no effect. */
-  void (*print)(void *user, const char *text);
 } tegula_context_options;
 
 /* Makes a context. `options` may be NULL. Starts no thread and no process. */
@@ -277,6 +278,9 @@ typedef struct tegula_attention_problem {
   const char *variant_text;
   int32_t scores_output; /* TEGULA_SCORES_NONE, or what the forward pass writes to `scores`. */
   int32_t reserved; /* 0 */
+  /* NULL, or fields of the schedules of all kernels, such as "block_m=128 block_n=64"; the other fields are chosen
+   * (docs/kernels.md). The text is needed during the call only. */
+  const char *schedule;
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */

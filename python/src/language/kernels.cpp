@@ -111,7 +111,10 @@ tegula_context *contextOf(int32_t ordinal, int32_t threads, int32_t check_finite
     options.ordinal = ordinal < 0 ? 0 : ordinal;
     options.threads = ordinal < 0 ? threads : 0;
     options.check_finite = check_finite;
-    options.print = printText;
+    tegula_hooks hooks{};
+    hooks.struct_size = sizeof hooks;
+    hooks.print = printText;
+    options.hooks = &hooks;
     const tegula_status status = entry != nullptr ? TEGULA_OK : tegula_context_create(&options, &entry, error);
     context = entry;
     return status;
