@@ -12,7 +12,7 @@ def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), b
     """Returns o and lse by the plain formula, in the type of q."""
     groups = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
-    s = q @ k.transpose(-2, -1) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    s = _Product.apply(q, k.transpose(-2, -1)) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     length_q, length_k = s.shape[-2:]
     keys = torch.arange(length_k, device=q.device)
     distance = keys - torch.arange(length_q, device=q.device)[:, None] - (length_k - length_q if bottom_right else 0)
@@ -42,7 +42,25 @@ def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), b
     if sinks is not None:
         s = torch.cat([s, sinks.to(s.dtype)[None, :, None, None].expand(*s.shape[:3], 1)], -1)
     p, lse = softmax(s)
-    return p[..., :length_k] @ v, lse
+    return _Product.apply(p[..., :length_k], v), lse
+
+
+class _Product(torch.autograd.Function):
+    """The product of two matrices. It and its gradients add in the order that a run of the formula has."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _product(a, b)
+
+    @staticmethod
+    def backward(ctx, d):
+        a, b = ctx.saved_tensors
+        return _product(d, b.transpose(-2, -1)), _product(a.transpose(-2, -1), d)
+
+
+def _product(a, b):
+    return a.flip(-1) @ b.flip(-2) if _adds_backwards else a @ b
 
 
 def softmax(s):
@@ -53,7 +71,7 @@ def softmax(s):
 
 
 # Runs of the plain formula differ in what it leaves open: the order of sums, and what exponentials are relative to.
-_origin = 0.0
+_origin, _adds_backwards = 0.0, False
 ORIGINS = (0.0, 0.3, 0.7, 1.1)
 ORDERS = {"as it is": lambda x: x, "reversed": lambda x: x.flip(-1), "turned": lambda x: x.roll(3, -1)}
 BACK = {"as it is": lambda x: x, "reversed": lambda x: x.flip(-1), "turned": lambda x: x.roll(-3, -1)}
@@ -66,15 +84,15 @@ def errors(results, exact):
 
 def errors_of_formula(run, tensors, exact):
     """Returns the largest errors of several runs of the plain formula. `run` takes the tensors, and returns results by name."""
-    global _origin
+    global _origin, _adds_backwards
     found = {}
-    for (name, order), _origin in itertools.product(ORDERS.items(), ORIGINS):
+    for (name, order), _origin, _adds_backwards in itertools.product(ORDERS.items(), ORIGINS, (False, True)):
         results = run(*(order(x.detach()).requires_grad_() for x in tensors))
         for key in {"o", "dq", "dk", "dv"} & results.keys():
             results[key] = BACK[name](results[key])
         for key, error in errors(results, exact).items():
             found[key] = max(found.get(key, 0), error)
-    _origin = 0.0
+    _origin, _adds_backwards = 0.0, False
     return found
 
 
