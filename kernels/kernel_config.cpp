@@ -43,13 +43,21 @@ std::string_view visitorOf(std::string_view program) {
   return program == "tile_states_of_keys" ? visitorOf(Pass::backward) : program;
 }
 
-/// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks.
+/// Returns true if a program works on lists of tiles, and has no tiles of scores.
+bool worksOnLists(std::string_view program) {
+  const Expected<AttentionProgram> entry = findAttentionProgram(program);
+  const GridRows grid = entry ? entry->grid : GridRows::none;
+  return grid == GridRows::block_rows || grid == GridRows::strips || grid == GridRows::tiles;
+}
+
+/// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks. What the caller
+/// gives is for tiles of scores.
 Schedule scheduleOf(const Target &target, std::string_view program, const AttentionProblem &problem,
                     const Schedule &given, const TunedSchedules *tuned) {
   const std::string_view visitor = visitorOf(program);
   const Schedule visitors = chooseSchedule(target, visitor, problem, given, tuned);
   if (visitor == program)
-    return visitors;
+    return worksOnLists(program) ? chooseSchedule(target, program, problem, {}, nullptr) : visitors;
   return chooseSchedule(target, program, problem, {.block_m = visitors.block_m, .block_n = visitors.block_n}, nullptr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests which schedule is used if the caller gives none, or only some of its fields.
+#include "kernels/kernel_config.h"
 #include "kernels/schedules.h"
 #include "tegula/tuned_schedules.h"
 
@@ -46,6 +47,19 @@ TEST(ChooseSchedule, AFieldThatSuitsTheRowKeepsItsRoles) {
         Schedule{.num_stages = 4}, Schedule{.roles = Roles::load}, Schedule{.optimistic_softmax = false},
         Schedule{.overlap = Overlap::none}, Schedule{.heads_in_l2 = 4}})
     EXPECT_EQ(toString(chosen("sm_90a", given)), toString(filled(given, whole)));
+}
+
+TEST(ChooseSchedule, ProgramsOfListsTakeNoFieldsForTilesOfScores) {
+  AttentionProblem problem = kProblem;
+  problem.block_mask.source = BlockMask::Source::given;
+  problem.deterministic = true;
+  const Target target{"cuda", "sm_90a", ""};
+  const Schedule given{.block_m = 64, .roles = Roles::load, .overlap = Overlap::pingpong};
+  for (const char *program : {"block_states", "visit_lists", "visit_order", "visit_ranks"})
+    EXPECT_EQ(toString(resolve(problem, program, target, given, nullptr)->schedule),
+              toString(resolve(problem, program, target, {}, nullptr)->schedule))
+        << program;
+  EXPECT_EQ(resolve(problem, "tile_states_of_queries", target, given, nullptr)->schedule.block_m, 64);
 }
 
 TEST(ChooseSchedule, RolesThatAreGivenStay) {
