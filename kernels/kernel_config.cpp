@@ -43,21 +43,25 @@ std::string_view visitorOf(std::string_view program) {
   return program == "tile_states_of_keys" ? visitorOf(Pass::backward) : program;
 }
 
-/// Returns true if a program works on lists of tiles, and has no tiles of scores.
-bool worksOnLists(std::string_view program) {
+/// Returns the fields that count for a program. Programs that make lists have no tiles of scores. Those around the
+/// main program of the backward pass have no loop in which warps could have roles.
+Schedule fieldsFor(std::string_view program, const Schedule &given) {
   const Expected<AttentionProgram> entry = findAttentionProgram(program);
   const GridRows grid = entry ? entry->grid : GridRows::none;
-  return grid == GridRows::block_rows || grid == GridRows::strips || grid == GridRows::tiles;
+  if (grid == GridRows::block_rows || grid == GridRows::strips || grid == GridRows::tiles)
+    return {};
+  if (program == "flash2_backward_preprocess" || program == "flash2_backward_postprocess" || grid == GridRows::heads)
+    return {.block_m = given.block_m, .block_n = given.block_n, .num_warps = given.num_warps};
+  return given;
 }
 
-/// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks. What the caller
-/// gives is for tiles of scores.
+/// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks.
 Schedule scheduleOf(const Target &target, std::string_view program, const AttentionProblem &problem,
                     const Schedule &given, const TunedSchedules *tuned) {
   const std::string_view visitor = visitorOf(program);
-  const Schedule visitors = chooseSchedule(target, visitor, problem, given, tuned);
+  const Schedule visitors = chooseSchedule(target, visitor, problem, fieldsFor(visitor, given), tuned);
   if (visitor == program)
-    return worksOnLists(program) ? chooseSchedule(target, program, problem, {}, nullptr) : visitors;
+    return visitors;
   return chooseSchedule(target, program, problem, {.block_m = visitors.block_m, .block_n = visitors.block_n}, nullptr);
 }
 

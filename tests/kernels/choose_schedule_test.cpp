@@ -62,6 +62,18 @@ TEST(ChooseSchedule, ProgramsOfListsTakeNoFieldsForTilesOfScores) {
   EXPECT_EQ(resolve(problem, "tile_states_of_queries", target, given, nullptr)->schedule.block_m, 64);
 }
 
+TEST(ChooseSchedule, ProgramsWithoutALoopHaveNoRoles) {
+  AttentionProblem problem = kProblem;
+  problem.backward = true;
+  const Schedule given{.block_m = 64, .roles = Roles::load, .overlap = Overlap::pingpong};
+  for (const char *program : {"flash2_backward_preprocess", "flash2_backward_postprocess"}) {
+    const Schedule found = resolve(problem, program, {"cuda", "sm_90a", ""}, given, nullptr)->schedule;
+    EXPECT_EQ(found.block_m, 64);
+    EXPECT_EQ(found.roles, Roles::none);
+    EXPECT_EQ(found.overlap, Schedule{}.overlap);
+  }
+}
+
 TEST(ChooseSchedule, RolesThatAreGivenStay) {
   const Schedule given{.block_m = 256,
                        .num_warps = 16,
