@@ -280,7 +280,7 @@ struct Flex {
   const std::vector<Tensor> &blocks;
   const std::string &text;
   int64_t block_mask, block_q, block_k;
-  const OptionalTensor &lists; ///< What flex_lists has returned.
+  const OptionalTensor &lists; ///< Lists of tiles that flex_lists has made.
 };
 
 std::vector<tegula_tensor> variantTensors(const Flex &flex) {

@@ -19,6 +19,8 @@ class Lists:
     def find(self, call, device, make):
         """Returns what make() returned for an earlier call with an equal `call`, a tuple, and the same contents of the tensors;
         otherwise make(). Returns None if lists must not be kept, so that each launch makes its own."""
+        if torch._C._len_torch_dispatch_stack():
+            return None  # Tensors may have no contents, because a graph is made.
         if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             return None  # The graph may outlive the block mask.
         if any(x.is_inference() for x in self._tensors):

@@ -139,8 +139,19 @@ def plain(q, k, v, scale, causal, grouped):
     return _plain_forward(q, k, v, scale, causal, grouped)
 
 
+@torch.library.register_fake("tegula::flex_forward")
+def _(q, k, v, *others):
+    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::flex_backward")
+def _(d_o, d_lse, q, k, v, o, lse, learnt, *others):
+    return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)),
+            [x.new_empty(x.shape, dtype=torch.float32) for x in learnt])
+
+
 class _Flex(torch.autograd.Function):
-    """The operators of flex_attention. It breaks graphs, so that they need no fake tensors."""
+    """The operators of flex_attention, with the lists that are kept between calls."""
 
     @staticmethod
     def forward(ctx, q, k, v, counts, lists, options, *tensors):

@@ -14,18 +14,25 @@ import typing
 
 import torch
 
-_FOLDERS = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, torch.__file__))
+# Names of files begin with these if they are not a user's. The last one is the code of a graph.
+_INNER = (*(os.path.join(os.path.dirname(file), "") for file in (__file__, torch.__file__)), "<eval_with_key>")
 
 
 class NotRecorded(NotImplementedError):
     """An operation that a recorded function must not have."""
 
-    def __init__(self, message):
-        frame = sys._getframe(1)
-        while frame and frame.f_code.co_filename.startswith(_FOLDERS):
-            frame = frame.f_back
-        where = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame else ""
+    def __init__(self, message, lines=None):
+        """`lines` are pairs of a file and a line's number, the innermost first; None stands for those that are executed now."""
+        self.message = message
+        where = next((f" ({file}:{line})" for file, line in lines or _executed() if not file.startswith(_INNER)), "")
         super().__init__(f"tegula.flex_attention: {message}{where}")
+
+
+def _executed():
+    frame = sys._getframe(1)
+    while frame:
+        yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
 
 
 class Recorded(typing.NamedTuple):
@@ -42,8 +49,9 @@ class Text:
     def __init__(self, dtype, device):
         self.dtype, self.device = dtype, device
         self.lines, self.names = [], {}  # Equal expressions have one name.
-        self.captured = {}               # By the id of a tensor: its name, the tensor itself, what kernels read, if it learns.
+        self.captured = {}               # By the id of a tensor, and if it learns: its name, itself, what kernels read.
         self.of_mask = {}                # By the id: the tensors that the mask_mod captures.
+        self.symbols = {}                # By the id of a symbolic number of a graph: the number itself, and a tensor of it.
         self.learns = False              # Captured tensors may want a gradient.
 
     def define(self, expression, kind, at_least_0=False):
@@ -65,7 +73,8 @@ class Text:
 
     def capture(self, tensor):
         """Returns the name of a tensor, and what kernels read: a tensor of at least one dimension, in a type of the library."""
-        if id(tensor) not in self.captured:
+        key = id(tensor), self.learns and tensor.requires_grad and torch.is_grad_enabled()
+        if key not in self.captured:
             read = tensor
             if read.device != self.device:
                 if read.dim() > 0:
@@ -81,23 +90,33 @@ class Text:
                 raise NotRecorded(f"a captured tensor has {read.dim()} dimensions; it may have 5")
             if read.numel() == 0:
                 raise NotRecorded(f"a captured tensor has the shape {tuple(read.shape)}; it must have elements")
-            self.captured[id(tensor)] = [f"c{len(self.captured)}", tensor, read if read.dim() else read.reshape(1), False]
+            self.captured[key] = f"c{len(self.captured)}", tensor, read if read.dim() else read.reshape(1)
         if not self.learns:
             self.of_mask[id(tensor)] = tensor
-        entry = self.captured[id(tensor)]
-        entry[3] |= self.learns and tensor.requires_grad and torch.is_grad_enabled()
-        return entry[0], entry[2]
+        name, _, read = self.captured[key]
+        return name, read
+
+    def tensor_of(self, symbol):
+        """Returns a tensor of a symbolic number, so that the text does not depend on its value."""
+        if id(symbol) not in self.symbols:
+            dtype = torch.int32 if isinstance(symbol, torch.SymInt) else torch.float32
+            if dtype == torch.int32:
+                for fits in (-2**31 < symbol, symbol < 2**31):
+                    torch._check(fits, lambda: f"tegula.flex_attention: the number {symbol} has more than 32 bits")
+            self.symbols[id(symbol)] = symbol, torch.scalar_tensor(symbol, dtype=dtype, device=self.device)
+        return self.symbols[id(symbol)][1]
 
     def finish(self):
         """Returns what was recorded; the text is empty if nothing was."""
-        learnt = [entry for entry in self.captured.values() if entry[3]]
-        constant = [entry for entry in self.captured.values() if not entry[3]]
         if not any(line.startswith(tuple(f"{output} =" for output in _FUNCTIONS)) for line in self.lines):
             return Recorded("", [], [], [])
+        captured = [(learns, name, read) for (_, learns), (name, _, read) in self.captured.items()]
+        captured.sort(key=lambda entry: not entry[0])
         tensors = [f"tensor {name} {_TYPES[read.dtype]}[{', '.join(['any'] * read.dim())}]{' gradient' if learns else ''}"
-                   for name, _, read, learns in learnt + constant]
+                   for learns, name, read in captured]
         text = "\n".join(["variant 1", *tensors, *self.lines, ""])
-        return Recorded(text, [entry[2] for entry in learnt], [entry[2] for entry in constant], list(self.of_mask.values()))
+        learnt, constant = ([read for learns, _, read in captured if learns == wanted] for wanted in (True, False))
+        return Recorded(text, learnt, constant, list(self.of_mask.values()))
 
 
 _FUNCTIONS = {"score": "score_mod", "probability": "prob_mod", "mask": "mask_mod"}  # By the lines of the text.
@@ -215,6 +234,8 @@ def _scalar(text, x, what="an operand"):
         return x
     if isinstance(x, (bool, torch.SymBool)):
         return Scalar(text, "true" if x else "false", "bool", True, bool(x))
+    if isinstance(x, (torch.SymInt, torch.SymFloat)):
+        x = text.tensor_of(x)
     if isinstance(x, numbers.Integral):
         if not -2**31 < x < 2**31:
             raise NotRecorded(f"the number {x} has more than 32 bits")

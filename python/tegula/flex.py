@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from . import _operators
+from . import _graph, _operators
 from ._attention import padded, refusal
 from ._lists import Lists
 from ._recorder import record
@@ -84,7 +84,6 @@ def _ordered_as(query, o):
     return o.permute(order).contiguous().permute([order.index(axis) for axis in range(4)])
 
 
-@torch.compiler.disable(reason="tegula.flex_attention records its functions itself; the graph breaks around it")
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, return_aux=None, prob_mod=None):
     """torch.nn.attention.flex_attention, by Tegula's kernels, forward and backward.
@@ -96,10 +95,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     Raises NotImplementedError with the operation and its line if a kernel cannot compute what a function does."""
     del kernel_options
     _check(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
-    mask_mod = block_mask.mask_mod if block_mask is not None else None
-    recorded = record(score_mod, prob_mod, mask_mod, query.dtype, query.device)
     kind, blocks = _blocks_of(block_mask)
-    lists = None if kind == _NONE else Lists(block_mask, blocks + recorded.of_mask)
     block_q, block_k = block_mask.BLOCK_SIZE if kind == _GIVEN else (0, 0)
     if key.shape[0] != query.shape[0]:
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
@@ -107,8 +103,18 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         scale = 1 / math.sqrt(query.shape[-1])
     elif scale == 0:  # The library takes 0 for the default.
         query, scale = query * 0, 1.0
-    o, lse = _operators.flex(padded(query), padded(key), padded(value), recorded.learnt, recorded.constant, blocks, lists,
-                             recorded.text, scale, kind, block_q, block_k, torch.are_deterministic_algorithms_enabled())
+    tensors = padded(query), padded(key), padded(value)
+    functions = score_mod, prob_mod, block_mask.mask_mod if block_mask is not None else None
+    options = scale, kind, block_q, block_k, torch.are_deterministic_algorithms_enabled()
+
+    def compute():
+        if torch.compiler.is_dynamo_compiling():
+            return _graph.trace(*functions, *tensors, blocks, options)
+        recorded = record(*functions, query.dtype, query.device)
+        lists = None if kind == _NONE else Lists(block_mask, blocks + recorded.of_mask)
+        return _operators.flex(*tensors, recorded.learnt, recorded.constant, blocks, lists, recorded.text, *options)
+
+    o, lse = _graph.call(compute) if torch.compiler.is_dynamo_compiling() else compute()
     o = _ordered_as(query, o if o.shape[-1] == value.shape[-1] else o[..., :value.shape[-1]])
     if return_aux is not None:
         return o, torch.nn.attention.flex_attention.AuxOutput(lse=lse if return_aux.lse else None, max_scores=None)

@@ -19,6 +19,12 @@ B, H, S, D = 2, 4, 150, 16
 def tensors_on(device):
     with device:
         yield
+    torch._dynamo.reset()
+
+
+def compiled(backend, function=flex_attention):
+    """Returns a function whose graph must not break, or the function itself without a backend."""
+    return torch.compile(function, backend=backend, fullgraph=True) if backend else function
 
 
 def causal(b, h, q, kv):
@@ -115,7 +121,7 @@ def plain(q, k, v, score_mod, mask_mod, prob_mod=None):
     return p @ v, lse
 
 
-def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, prob_mod=None, **options):
+def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, prob_mod=None, backend=None, **options):
     """Compares o, lse and the gradients with PyTorch's function in float64."""
     d_o, d_lse = torch.randn_like(q), torch.randn(q.shape[:3])
 
@@ -127,7 +133,7 @@ def compare(q, k, v, score_mod=None, mask_mod=None, block_mask=None, prob_mod=No
         return dict(zip(["o", "lse", "dq", "dk", "dv"], [o.detach(), finite.detach(), *gradients]))
 
     def ours(q, k, v):
-        return flex_attention(q, k, v, score_mod, block_mask, return_lse=True, prob_mod=prob_mod, **options)
+        return compiled(backend)(q, k, v, score_mod, block_mask, return_lse=True, prob_mod=prob_mod, **options)
 
     def exactly(q, k, v):
         return plain(q, k, v, score_mod, mask_mod, prob_mod)
@@ -239,7 +245,8 @@ def test_lists_decide_with_the_mask():
     compare(q, k, v, None, lambda b, h, q, kv: (q < 32) & (kv <= q) | (q >= 32) & (kv >= 32), block_mask)
 
 
-def test_captured_tensors_have_gradients():
+@pytest.mark.parametrize("backend", [None, "eager", "aot_eager"])
+def test_captured_tensors_have_gradients(backend):
     q, k, v = tensors()
     inputs = {"table": torch.randn(H, 2 * S - 1), "gate": torch.tensor(0.7), "factor": torch.rand(H),
               "low": torch.randn(B, S).bfloat16()}
@@ -257,7 +264,7 @@ def test_captured_tensors_have_gradients():
         o = attention(*(x.detach().to(dtype) for x in (q, k, v)), score_mod, prob_mod=prob_mod)
         return torch.autograd.grad((o * o).sum(), learnt.values())
 
-    ours = gradients(flex_attention, torch.float32)
+    ours = gradients(compiled(backend), torch.float32)
     exact = gradients(lambda q, k, v, score_mod, prob_mod: plain(q, k, v, score_mod, None, prob_mod)[0], torch.float64)
     for x, y, captured in zip(ours, exact, inputs.values()):
         assert x.dtype == captured.dtype
@@ -302,18 +309,190 @@ def test_a_function_is_recorded_anew_at_each_call():
     assert not torch.allclose(before, flex_attention(q, k, v), atol=1e-2)
 
 
-def test_compiled_code_breaks_its_graph_once():
+@pytest.mark.parametrize("name", [*MASKS, *SCORES, *PROBS])
+def test_each_function_is_the_same_in_a_graph(name):
     q, k, v = tensors()
-    table = torch.randn(H, 2 * S)
+    mask_mod, score_mod, prob_mod = (functions[name]() if name in functions else None for functions in (MASKS, SCORES, PROBS))
 
-    def layer(x):
-        return flex_attention(x * 2, k, v, relative(table)) + 1
+    def layer(q):
+        block_mask = mask_mod and tegula.create_block_mask(mask_mod, None, None, S, S)
+        return flex_attention(q, k, v, score_mod, block_mask, prob_mod=prob_mod)
 
-    explanation = torch._dynamo.explain(layer)(q)
-    assert explanation.graph_break_count == 1
-    assert torch.allclose(torch.compile(layer, backend="aot_eager")(q), layer(q), atol=1e-5)
-    with pytest.raises(torch._dynamo.exc.Unsupported, match="tegula.flex_attention records its functions itself"):
-        torch.compile(layer, backend="eager", fullgraph=True)(q)
+    assert torch.equal(compiled("aot_eager", layer)(q), layer(q))
+
+
+@pytest.mark.parametrize("whose", ["ours", "torch"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_block_masks_of_compiled_code(backend, whose):
+    q, _, _ = tensors()
+    _, k, v = tensors(2, length=90)
+    mask_mod = documents(ids())
+    make = tegula.create_block_mask if whose == "ours" else torch_flex.create_block_mask
+    block_mask = make(mask_mod, B, None, S, 90, device=torch.get_default_device(), BLOCK_SIZE=32)
+    compare(q, k, v, softcap(5.0), mask_mod, block_mask, PROBS["square"](), backend, enable_gqa=True)
+
+
+@pytest.mark.parametrize("make", [tegula.create_block_mask, torch_flex.create_block_mask], ids=["ours", "torch"])
+def test_a_block_mask_is_made_in_compiled_code(make):
+    q, k, v = tensors()
+    device = torch.get_default_device()
+
+    def layer(q):
+        return flex_attention(q, k, v, None, make(causal, None, None, S, S, device=device, BLOCK_SIZE=32))
+
+    assert torch.equal(compiled("aot_eager", layer)(q), layer(q))
+
+
+class Layer(torch.nn.Module):
+    """A model's layer, whose functions read parameters and numbers of their module."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = torch.nn.Linear(D, 3 * D)
+        self.table = torch.nn.Parameter(torch.randn(H, 2 * S - 1))
+        self.gate = torch.nn.Parameter(torch.tensor(0.7))
+        self.cap, self.size = 5.0, 20
+
+    def score_mod(self, score, b, h, q, kv):
+        return self.cap * torch.tanh(self.gate * score / self.cap) + self.table[h, q - kv + S - 1]
+
+    def forward(self, x, attention=flex_attention):
+        def mask_mod(b, h, q, kv):
+            return (q - kv).abs() <= self.size
+
+        q, k, v = self.project(x).chunk(3, -1)
+        block_mask = tegula.create_block_mask(mask_mod, None, None, S, S)
+        return attention(q, k, v, self.score_mod, block_mask)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_compiled_model_learns(backend):
+    layer, x = Layer(), torch.randn(B, H, S, D)
+    exactly = Layer().double()
+    exactly.load_state_dict(layer.state_dict())
+    (compiled(backend, layer)(x) ** 2).sum().backward()
+    (exactly(x.double(), lambda q, k, v, score_mod, mask: plain(q, k, v, score_mod, mask.mask_mod)[0]) ** 2).sum().backward()
+    for (name, ours), exact in zip(layer.named_parameters(), exactly.parameters()):
+        assert torch.allclose(ours.grad.double(), exact.grad, atol=1e-3, rtol=1e-3), name
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_makes_a_new_graph(backend):
+    graphs = []
+
+    def count(graph, inputs):
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend(backend)(graph, inputs)
+
+    def layer(q, k, v, score_mod, size):
+        mask_mod = and_masks(documents(document), window(size))
+        return flex_attention(q, k, v, score_mod, tegula.create_block_mask(mask_mod, None, None, q.shape[2], k.shape[2]))
+
+    document = ids()
+    ours = compiled(count, layer)
+
+    def new_graphs(q, k, v, *options):
+        before = len(graphs)
+        with torch.no_grad():
+            assert torch.allclose(ours(q, k, v, *options), layer(q, k, v, *options), atol=1e-5)
+        return len(graphs) > before
+
+    q, k, v = tensors()
+    cap, slopes = softcap(5.0), torch.rand(H)
+    assert new_graphs(q, k, v, cap, 20)
+    assert not new_graphs(k, v, q, cap, 20)
+    document.copy_(document.flip(1))
+    slopes += 1
+    assert not new_graphs(q, k, v, cap, 20)
+    assert new_graphs(q, k, v, softcap(2.0), 20)
+    assert new_graphs(q, k, v, alibi(slopes), 20)
+    assert not new_graphs(q, k, v, alibi(slopes + 1), 20)
+    assert new_graphs(*tensors(dtype=torch.bfloat16), cap, 20)
+    assert new_graphs(q, k, v, cap, 30)      # The size becomes a symbol.
+    assert not new_graphs(q, k, v, cap, 40)
+    assert new_graphs(*tensors(length=90), cap, 20)
+    assert not new_graphs(*tensors(length=80), cap, 30)
+
+
+def test_symbols_of_a_graph_are_tensors_of_its_kernel():
+    q, k, v = tensors()
+
+    def layer(q, size):
+        block_mask = tegula.create_block_mask(window(size), None, None, S, S)
+        return flex_attention(q, k, v, lambda score, b, h, i, j: score + size, block_mask)
+
+    ours = torch.compile(layer, backend="aot_eager", fullgraph=True, dynamic=True)
+    for size in (20, 30):
+        assert torch.allclose(ours(q, size), layer(q, size), atol=1e-5)
+    with pytest.raises(Exception, match="tegula.flex_attention: the number s[0-9]+ has more than 32 bits"):
+        ours(q, 2**40)
+
+
+def test_what_cannot_be_traced_breaks_the_graph():
+    q, k, v = tensors()
+
+    def score_mod(score, b, h, q, kv):
+        torch._dynamo.graph_break()
+        return score * 2
+
+    def layer(q):
+        return flex_attention(q, k, v, score_mod) + 1
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        compiled("aot_eager", layer)(q)
+    assert torch.equal(torch.compile(layer, backend="aot_eager")(q), layer(q))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_errors_of_compiled_code_have_their_line(backend):
+    q, k, v = tensors()
+
+    def score_mod(score, b, h, q, kv):
+        return torch.sinh(score)
+
+    line = score_mod.__code__.co_firstlineno + 1
+    message = rf"tegula.flex_attention: there is no 'sinh' in kernels \({re.escape(__file__)}:{line}\)"
+    with pytest.raises(Exception, match=message):
+        compiled(backend)(q, k, v, score_mod)
+
+
+@pytest.mark.parametrize("backend", [None, "eager", "aot_eager"])
+def test_no_grad_in_a_function(backend):
+    q, k, v = (x.detach() for x in tensors())
+    bias = torch.randn(2, S, requires_grad=True)
+
+    def score_mod(score, b, h, q, kv):
+        with torch.no_grad():
+            constant = bias[0, kv]
+        return score + constant + bias[1, kv]
+
+    gradient, = torch.autograd.grad((compiled(backend)(q, k, v, score_mod) ** 2).sum(), bias)
+    assert not gradient[0].any() and gradient[1].any()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_export(strict):
+    class Model(torch.nn.Module):
+        def forward(self, q, k, v):
+            block_mask = tegula.create_block_mask(causal, None, None, S, S)
+            return flex_attention(q, k, v, softcap(5.0), block_mask)
+
+    inputs = tuple(x.detach() for x in tensors())
+    program = torch.export.export(Model(), inputs, strict=strict)
+    assert torch.equal(program.module()(*inputs), Model()(*inputs))
+
+
+def test_opcheck():
+    q, k, v = (x.detach().transpose(1, 2).contiguous().transpose(1, 2) for x in tensors())
+    block_mask = torch_flex.create_block_mask(causal, None, None, S, S, device=torch.get_default_device(), BLOCK_SIZE=32)
+    blocks = [block_mask.kv_num_blocks, block_mask.kv_indices, block_mask.full_kv_num_blocks, block_mask.full_kv_indices]
+    text = "\n".join(["variant 1", "tensor c0 f32[any] gradient", "tensor c1 f32[any]", "v0 = c0[head]", "v1 = c1[key]",
+                      "v2 = v0 * v1", "v3 = score + v2", "score = v3", "v4 = query >= key", "mask = v4", ""])
+    arguments = [torch.rand(H)], [torch.rand(S)], blocks, text, 0.25, 2, 32, 32, False
+    torch.library.opcheck(torch.ops.tegula.flex_forward.default, (q, k, v, *arguments))
+    o, lse = torch.ops.tegula.flex_forward(q, k, v, *arguments)
+    torch.library.opcheck(torch.ops.tegula.flex_backward.default, (torch.randn_like(o), None, q, k, v, o, lse, *arguments),
+                          atol=1e-4, rtol=1e-4)
 
 
 def refusal(score_mod=None, mask_mod=None, prob_mod=None):
