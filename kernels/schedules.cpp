@@ -26,9 +26,9 @@ struct Problems {
   size_t element_bytes = 0;
   int64_t max_keys = 0; ///< Expected keys (AttentionProblem::expected).
   std::optional<DType> dtype = {};
-  bool causal = false; ///< There is a causal mask.
-  /// The variant has no functions `score`, `mask` and `probability`, and there is no dropout. All of these need
-  /// registers.
+  bool causal = false;   ///< There is a causal mask.
+  bool no_score = false; ///< The variant has no functions `score` and `probability`, which need registers.
+  /// Nor has it a function `mask`, and there is no dropout. These need registers, too.
   bool no_score_or_mask = false;
   bool no_variant = false;        ///< The variant has no bands, ranges and unions either.
   bool ranges = false;            ///< The variant has ranges or a union, whose edges need registers.
@@ -46,7 +46,7 @@ struct Problems {
     return std::max(problem.head_dim + variant.productDims(), problem.value_dim) <= max_head_dim &&
            (element_bytes == 0 || element_bytes == sizeOf(problem.dtype)) &&
            (max_keys == 0 || problem.expected.seqlen_k <= max_keys) && (!dtype || problem.dtype == *dtype) &&
-           (!causal || problem.causal != Causal::none) &&
+           (!causal || problem.causal != Causal::none) && (!no_score || (!variant.score && !variant.probability)) &&
            (!(no_score_or_mask || no_variant) || (!hasFunctions && problem.dropout_p == 0)) &&
            (!no_variant || (variant.bands.empty() && variant.ranges.empty() && variant.any_of.empty())) &&
            (!ranges || !variant.ranges.empty() || !variant.any_of.empty()) &&

@@ -68,8 +68,8 @@ void append(std::string &fields, std::string_view key, const std::string &value)
 
 /// Returns the initializer of a struct Problems.
 std::string problemsOf(const Json &problems) {
-  const Keys flags = {"causal", "no_score_or_mask",  "no_variant", "ranges",     "tiles_of_scores", "window",
-                      "peak",   "contain_nonfinite", "dropout",    "block_mask", "probability"};
+  const Keys flags = {"causal", "no_score", "no_score_or_mask",  "no_variant", "ranges",     "tiles_of_scores",
+                      "window", "peak",     "contain_nonfinite", "dropout",    "block_mask", "probability"};
   Keys optional = {"element_bytes", "dtype", "max_keys"};
   optional.insert(optional.end(), flags.begin(), flags.end());
   checkKeys(problems, "'problems'", {"max_head_dim"}, optional);
