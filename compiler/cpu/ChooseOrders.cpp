@@ -12,6 +12,8 @@ namespace {
 // Prices are in vector instructions.
 constexpr double kStridedElement = 6;
 constexpr double kHorizontalReduction = 0.2;
+/// The groups of a function whose orders are searched. There are 2^12 assignments.
+constexpr int kVariedGroups = 12;
 
 double elements(Value tile) { return static_cast<double>(tileType(tile).getNumElements()); }
 
@@ -93,8 +95,10 @@ public:
       for (Value value : op->getResults())
         if (isMatrix(value))
           groups_.groupOf(value);
+    });
+    function.walk([&](Operation *op) {
       if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ReduceOp, tile::DotOp>(op))
-        priced_.push_back(op);
+        prices_.push_back(pricesOf(op));
     });
   }
 
@@ -114,9 +118,9 @@ public:
     return result;
   }
 
-  /// Tries every assignment. If there are more than 12 groups, only the first 12 vary, and the others stay row-major.
+  /// Tries every assignment of the groups that vary. The others stay row-major.
   void solve() {
-    unsigned bits = std::min(groups_.size(), 12);
+    unsigned bits = std::min(groups_.size(), kVariedGroups);
     double best = std::numeric_limits<double>::infinity();
     for (unsigned candidate = 0; candidate < (1u << bits); ++candidate) {
       assignment_ = candidate;
@@ -129,16 +133,46 @@ public:
   Order order(Value value) {
     if (!isMatrix(value))
       return Order::Row;
-    bool column = (assignment_ >> groups_.groupOf(value)) & 1;
+    int group = groups_.groupOf(value);
+    bool column = group < kVariedGroups && (assignment_ >> group & 1);
     return column != groups_.flippedInGroup(value) ? Order::Column : Order::Row;
   }
 
 private:
-  double totalPrice() {
-    double price = 0;
-    for (Operation *op : priced_)
-      price += priceOf(op) * frequency(op);
-    return price;
+  /// The prices of an operation, and the groups on whose orders they depend. Bit n of an index of `prices` is the order
+  /// of `groups[n]`.
+  struct Prices {
+    SmallVector<int, 3> groups;
+    SmallVector<double, 8> prices;
+  };
+
+  Prices pricesOf(Operation *op) {
+    Prices result;
+    auto add = [&](Value value) {
+      if (isMatrix(value) && groups_.groupOf(value) < kVariedGroups &&
+          !llvm::is_contained(result.groups, groups_.groupOf(value)))
+        result.groups.push_back(groups_.groupOf(value));
+    };
+    llvm::for_each(op->getOperands(), add);
+    llvm::for_each(op->getResults(), add);
+    for (unsigned index = 0; index < (1u << result.groups.size()); ++index) {
+      assignment_ = 0;
+      for (auto [bit, group] : llvm::enumerate(result.groups))
+        assignment_ |= (index >> bit & 1) << group;
+      result.prices.push_back(priceOf(op) * frequency(op));
+    }
+    return result;
+  }
+
+  double totalPrice() const {
+    double total = 0;
+    for (const auto &[groups, prices] : prices_) {
+      unsigned index = 0;
+      for (auto [bit, group] : llvm::enumerate(groups))
+        index |= (assignment_ >> group & 1) << bit;
+      total += prices[index];
+    }
+    return total;
   }
 
   double priceOf(Operation *op) {
@@ -174,7 +208,7 @@ private:
 
   func::FuncOp function_;
   OrderGroups groups_;
-  SmallVector<Operation *> priced_;
+  SmallVector<Prices> prices_;
   unsigned assignment_ = 0, chosen_ = 0;
 };
 
