@@ -22,9 +22,16 @@ def load(name):
 
 
 class TuneTest(CommandLineTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.kernels = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.kernels.cleanup)
+
     def setUp(self):
+        """Makes a store of schedules for each test. Compiled kernels are shared."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        os.symlink(self.kernels.name, os.path.join(folder.name, "kernels"))
         self.environment = {"TEGULA_CACHE_DIR": folder.name}
         self.folder = folder.name
 
@@ -47,7 +54,8 @@ class TuneTest(CommandLineTest):
         self.assertNotIn("known", self.tune("--again").stdout)
 
     def test_of_two_at_once_one_measures(self):
-        command = [os.environ["TEGULA"], "tune", *SMALL, "--candidates", "4"]
+        # No other test has compiled these kernels, so both processes are at work for a while.
+        command = [os.environ["TEGULA"], "tune", *SMALL, "--value-dim", "24", "--candidates", "4"]
         both = [subprocess.Popen(command, env=os.environ | self.environment, text=True, stdout=subprocess.PIPE)
                 for _ in range(2)]
         tables = [process.communicate()[0] for process in both]
@@ -121,7 +129,7 @@ class TuneTest(CommandLineTest):
                         "key_intervals", "bias", "mask", "added_product"):
             for backward in [], ["--backward"]:
                 with self.subTest(variant=variant, backward=backward):
-                    self.tune("--variant", variant, *backward)
+                    self.tune("--variant", variant, *backward, "--candidates", "2")
         self.assertEqual(len(self.records()), 22)
         for record in self.records():
             self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
@@ -136,7 +144,7 @@ class TuneTest(CommandLineTest):
         for arguments in (["--block-mask", "computed"], ["--block-mask", "computed", "--backward"],
                           ["--variant", "window_with_globals", "--deterministic", "--backward"]):
             with self.subTest(arguments):
-                self.tune("--causal", "top_left", *arguments)
+                self.tune("--causal", "top_left", *arguments, "--candidates", "2")
 
     def test_given_blocks_belong_to_the_task(self):
         # The sequences are longer than those of the check, whose lists have fewer rows and blocks.
@@ -145,7 +153,7 @@ class TuneTest(CommandLineTest):
         with open(path, "w") as file:
             json.dump(lists, file)
         for arguments in [], ["--backward"]:
-            self.tune("--seqlen-q", "640", "--seqlen-k", "640", "--blocks", path, *arguments)
+            self.tune("--seqlen-q", "640", "--seqlen-k", "640", "--blocks", path, *arguments, "--candidates", "2")
         for record in self.records():
             self.assertEqual(record["task"]["block_mask"], "given")
             self.assertEqual(record["task"]["blocks"]["kv_indices"], lists["kv_indices"])
