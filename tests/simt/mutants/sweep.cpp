@@ -53,14 +53,18 @@ Status checkUnchanged(std::span<const SimtRun> runs, const SimtInterleavings &in
   return {};
 }
 
-/// Keeps the mutants that no run kills, and adds the names of those whose changed instruction some lane has executed.
-Status keepSurvivors(std::vector<Mutant> &mutants, std::span<const SimtRun> runs,
+/// Keeps the mutants that no run kills, and adds the names of those whose changed instruction some lane has executed. A
+/// run that kills a mutant is tried first on the next one, because mutants of one kind often die in the same run.
+Status keepSurvivors(std::vector<Mutant> &mutants, std::span<const SimtRun> all_runs,
                      const SimtInterleavings &interleavings, std::set<std::string> &reached) {
+  std::vector<SimtRun> runs(all_runs.begin(), all_runs.end());
   std::vector<Mutant> survivors;
   for (Mutant &mutant : mutants) {
     Expected<tools::MutantResult> result = resultOf(mutant, runs, interleavings);
     if (!result)
       return result.status();
+    if (result->fate == MutantFate::killed)
+      std::rotate(runs.begin(), runs.begin() + int64_t(result->killer), runs.begin() + int64_t(result->killer) + 1);
     if (result->fate == MutantFate::survived)
       reached.insert(mutant.name);
     if (result->fate != MutantFate::killed)
