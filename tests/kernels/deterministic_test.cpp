@@ -21,13 +21,12 @@ Case small() {
 }
 
 TEST(Deterministic, ElementTypesAndMasks) {
-  for (DType dtype : {f32, f16, bf16})
-    for (Causal causal : {Causal::none, Causal::top_left, Causal::bottom_right}) {
-      Case c = small();
-      c.dtype = dtype;
-      c.causal = causal;
-      EXPECT_EQ(runCase(c, nullptr, kReruns), "");
-    }
+  for (auto [dtype, causal] : kTypesAndMasks) {
+    Case c = small();
+    c.dtype = dtype;
+    c.causal = causal;
+    EXPECT_EQ(runCase(c, nullptr, kReruns), "");
+  }
 }
 
 /// Tiles of queries begin at multiples of block_m, wherever a block of keys begins to be seen.

@@ -37,17 +37,16 @@ Bits resultsOf(const Case &c) {
 }
 
 TEST(Memory, NeitherPoisonNorLayoutChangesABit) {
-  for (DType dtype : {f32, f16, bf16})
-    for (const char *variant : {"none", "documents+alibi_br", "bias"}) {
-      Case c = oneKeyBlock(dtype, variant);
-      Bits expected = resultsOf(c);
-      for (Layout layout : kLayouts)
-        for (Poison poison : kPoisons) {
-          c.layout = layout;
-          c.poison = poison;
-          EXPECT_EQ(resultsOf(c), expected) << toString(c);
-        }
-    }
+  for (auto [dtype, variant] : {std::pair{f32, "bias"}, {f16, "documents+alibi_br"}, {bf16, "none"}, {bf16, "bias"}}) {
+    Case c = oneKeyBlock(dtype, variant);
+    Bits expected = resultsOf(c);
+    for (Layout layout : kLayouts)
+      for (Poison poison : kPoisons) {
+        c.layout = layout;
+        c.poison = poison;
+        EXPECT_EQ(resultsOf(c), expected) << toString(c);
+      }
+  }
 }
 
 TEST(Memory, OtherAlgorithmsNeitherPoisonNorLayoutChangesABit) {

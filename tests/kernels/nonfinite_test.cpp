@@ -159,27 +159,32 @@ constexpr float kNumbers[] = {kNaN, kInfinity, -kInfinity};
 
 /// Without NaN, results are as exact as those of the other kernels.
 TEST(NonFinite, ContainedNumbersAreExact) {
+  if (!hasGpuCode())
+    GTEST_SKIP() << "the cpu has no other kernels; tegula_kernels_test_simt runs this test";
   for (DType dtype : {f32, f16, bf16})
-    for (const char *variant : {"none", "softcap"})
-      for (bool deterministic : {false, true}) {
-        Case c = caseOf(variant, Causal::top_left, dtype);
-        c.deterministic = deterministic;
-        EXPECT_EQ(runCase(c), "");
-      }
+    for (auto [variant, deterministic] : {std::pair{"none", dtype == f16}, {"softcap", dtype != f16}}) {
+      Case c = caseOf(variant, Causal::top_left, dtype);
+      c.deterministic = deterministic;
+      EXPECT_EQ(runCase(c), "");
+    }
 }
 
 TEST(NonFinite, HiddenRowsChangeNoBit) {
-  const std::pair<const char *, Causal> masks[] = {
-      {"none", Causal::top_left},       {"none", Causal::bottom_right}, {"window_tl", Causal::none},
-      {"prefix_tl", Causal::none},      {"documents", Causal::none},    {"ids", Causal::none},
-      {"softcap", Causal::top_left},    {"alibi_tl", Causal::top_left}, {"bias+softcap", Causal::bottom_right},
-      {"window_br+bias", Causal::none},
+  const std::tuple<const char *, Causal, DType> masks[] = {
+      {"none", Causal::top_left, f32},
+      {"none", Causal::bottom_right, bf16},
+      {"window_tl", Causal::none, bf16},
+      {"prefix_tl", Causal::none, f32},
+      {"documents", Causal::none, f32},
+      {"ids", Causal::none, bf16},
+      {"softcap", Causal::top_left, f32},
+      {"alibi_tl", Causal::top_left, bf16},
+      {"bias+softcap", Causal::bottom_right, f32},
+      {"window_br+bias", Causal::none, bf16},
   };
-  for (auto [variant, causal] : masks)
-    for (float number : kNumbers) {
-      const Case c = caseOf(variant, causal, number > 0 ? bf16 : f32);
-      expectContained(c, number);
-    }
+  for (auto [variant, causal, dtype] : masks)
+    for (float number : kNumbers)
+      expectContained(caseOf(variant, causal, dtype), number);
 }
 
 TEST(NonFinite, HiddenRowsChangeNoBitInF16) {

@@ -94,18 +94,20 @@ TEST(Flash2, GroupedQueryHeads) {
 bool hasGradients(DType dtype, oracle::Family family) { return dtype == f32 || family != oracle::Family::far_down; }
 
 TEST(Flash2, InputsThatBreakSoftmax) {
-  for (DType dtype : kDTypes)
-    for (oracle::Family family : oracle::allFamilies())
-      for (Causal causal : {Causal::none, Causal::bottom_right}) {
-        Case c = small();
-        c.dtype = dtype;
-        c.family = family;
-        c.causal = causal;
-        c.backward = hasGradients(dtype, family);
-        c.shape.seqlen_q = 65;
-        c.shape.seqlen_k = 107;
-        EXPECT_EQ(runCase(c), "");
-      }
+  for (DType dtype : kDTypes) {
+    bool isCausal = dtype == f16;
+    for (oracle::Family family : oracle::allFamilies()) {
+      Case c = small();
+      c.dtype = dtype;
+      c.family = family;
+      c.causal = isCausal ? Causal::bottom_right : Causal::none;
+      c.backward = hasGradients(dtype, family);
+      c.shape.seqlen_q = 65;
+      c.shape.seqlen_k = 107;
+      EXPECT_EQ(runCase(c), "");
+      isCausal = !isCausal;
+    }
+  }
 }
 
 /// Scales at which lse / scale overflows. Softmax is uniform, and dV does not depend on the scale.

@@ -22,12 +22,11 @@ Case caseOf(DType dtype, const char *variant = "probability") {
 }
 
 TEST(Probability, EveryElementTypeAndMask) {
-  for (DType dtype : {f32, f16, bf16})
-    for (Causal causal : {Causal::none, Causal::top_left, Causal::bottom_right}) {
-      Case c = caseOf(dtype);
-      c.causal = causal;
-      EXPECT_EQ(runCase(c), "");
-    }
+  for (auto [dtype, causal] : kTypesAndMasks) {
+    Case c = caseOf(dtype);
+    c.causal = causal;
+    EXPECT_EQ(runCase(c), "");
+  }
 }
 
 TEST(Probability, TogetherWithOtherOptions) {

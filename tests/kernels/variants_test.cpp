@@ -32,14 +32,13 @@ TEST(Variants, EachOneForwardAndBackward) {
   for (std::string_view part : variantParts()) {
     Case c = caseOf(std::string(part));
     runAllLengths(c);
-    c.dtype = bf16;
-    runLengths(c, {{33, 70}, {70, 33}});
   }
 }
 
-TEST(Variants, EachOneWithCausalMask) {
+TEST(Variants, EachOneWithCausalMaskInBf16) {
   for (std::string_view part : variantParts()) {
     Case c = caseOf(std::string(part));
+    c.dtype = bf16;
     c.causal = part.ends_with("_tl") ? Causal::top_left : Causal::bottom_right; // A problem has one diagonal.
     runAllLengths(c);
   }

@@ -60,6 +60,11 @@ struct Tensors {
   std::vector<TestTensor *> outputs();
 };
 
+/// Has each element type and each mask once, for options that depend on neither. Flash2.AllElementTypesMasksAndLengths
+/// crosses them.
+inline constexpr std::pair<DType, Causal> kTypesAndMasks[] = {
+    {f32, Causal::none}, {f16, Causal::top_left}, {bf16, Causal::bottom_right}};
+
 Tensors makeTensors(const Case &c);
 
 /// Returns the plan of a case. Plans with equal kernels share these kernels.
