@@ -191,4 +191,13 @@ def _split(tensors, counts):
 
 def flex(q, k, v, learnt, constant, blocks, lists, *options):
     """Calls `flex_forward`, with gradients for q, k, v and the tensors of `learnt`. `lists` are Lists, or None."""
-    return _Flex.apply(q, k, v, [len(learnt), len(constant)], lists, options, *learnt, *constant, *blocks)
+    arguments = q, k, v, learnt, constant, blocks, *options
+    if not (torch.is_grad_enabled() and (learnt or q.requires_grad or k.requires_grad or v.requires_grad)):
+        with torch._C._AutoDispatchBelowAutograd():
+            return flex_forward(*arguments, _find_lists(lists, arguments, False, False))
+    plain = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    apply = _Flex.apply if plain else _apply_flex
+    return apply(q, k, v, [len(learnt), len(constant)], lists, options, *learnt, *constant, *blocks)
+
+
+_apply_flex = super(torch.autograd.Function, _Flex).apply  # As _apply.

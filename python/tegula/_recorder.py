@@ -14,6 +14,8 @@ import typing
 
 import torch
 
+from ._fingerprint import Unknown, fingerprint
+
 # Names of files begin with these if they are not a user's. The last one is the code of a graph.
 _INNER = (*(os.path.join(os.path.dirname(file), "") for file in (__file__, torch.__file__)), "<eval_with_key>")
 
@@ -637,8 +639,30 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
 
 def record(score_mod, prob_mod, mask_mod, dtype, device):
     """Returns what the functions record; each of them may be None."""
+    functions, tensors = (score_mod, prob_mod, mask_mod), {}
+    try:
+        key = fingerprint(functions, tensors), dtype, device, torch.is_grad_enabled()
+    except Unknown:
+        return _record(functions, dtype, device)
+    if key not in _texts:
+        recorded = _record(functions, dtype, device)
+        if not all(id(x) in tensors for part in recorded[1:] for x in part):
+            return recorded  # A function makes a tensor.
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        _texts[key] = recorded.text, [[tensors[id(x)][0] for x in part] for part in recorded[1:]]
+    text, places = _texts[key]
+    found = [x for _, x in tensors.values()]
+    return Recorded(text, *([found[place] for place in part] for part in places))
+
+
+_MOST_TEXTS = 256
+_texts = {}  # By what decides a text: the text, and the places of its tensors among those of the functions.
+
+
+def _record(functions, dtype, device):
     text = Text(dtype, device)
-    for output, function in zip(_FUNCTIONS, (score_mod, prob_mod, mask_mod)):
+    for output, function in zip(_FUNCTIONS, functions):
         if function is not None:
             text.record(function, output)
     return text.finish()

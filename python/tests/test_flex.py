@@ -2,6 +2,8 @@
 
 import math
 import re
+import sys
+import types
 
 import pytest
 import torch
@@ -299,7 +301,7 @@ def test_results():
     assert torch.allclose(one[1], flex_attention(q[1:], k[:1], v[:1], None, tegula.create_block_mask(causal, 1, None, S, S))[0])
 
 
-def test_a_function_is_recorded_anew_at_each_call():
+def test_a_function_is_recorded_anew_if_its_variables_change():
     q, k, v = tensors()
     size = 3
     block_mask = tegula.create_block_mask(lambda b, h, q, kv: (q - kv).abs() <= size, None, None, S, S)
@@ -307,6 +309,46 @@ def test_a_function_is_recorded_anew_at_each_call():
     size = S
     assert torch.allclose(flex_attention(q, k, v, None, block_mask), flex_attention(q, k, v), atol=1e-5)
     assert not torch.allclose(before, flex_attention(q, k, v), atol=1e-2)
+
+
+reach = 3
+
+
+def test_a_function_is_recorded_once(monkeypatch):
+    """Its text is used again for the same code, the same numbers, and tensors of the same kind."""
+    recorded = []
+    record = tegula._recorder._record
+    monkeypatch.setattr(tegula._recorder, "_record", lambda *arguments: recorded.append(arguments) or record(*arguments))
+    tegula._recorder._texts.clear()
+    q, k, v = tensors()
+
+    def check(score_mod, count):
+        compare(q, k, v, score_mod)
+        recorded.clear()
+        compare(q, k, v, score_mod)
+        assert len(recorded) == count
+
+    def bias(table):
+        return lambda score, b, h, q, kv: torch.where((q - kv).abs() < reach, score + table[h, kv], score)
+
+    check(bias(torch.randn(H, S)), 0)
+    check(bias(torch.randn(H, S)), 0)
+    recorded.clear()
+    table = torch.randn(H, S)
+    compare(q, k, v, bias(table))
+    assert not recorded
+    monkeypatch.setattr(sys.modules[__name__], "reach", 5)
+    compare(q, k, v, bias(table))
+    compare(q, k, v, bias(table.bfloat16().float().requires_grad_()))
+    compare(q, k, v, twice(bias(table)))
+    assert len(recorded) == 3
+    holder = types.SimpleNamespace(factor=2.0)
+    check(lambda score, b, h, q, kv: score * holder.factor, 1)  # Attributes may change unseen.
+    check(lambda score, b, h, q, kv: score + (2 * table)[h, kv], 1)  # A tensor that the function makes.
+
+
+def twice(score_mod):
+    return lambda score, *at: score_mod(score_mod(score, *at), *at)
 
 
 @pytest.mark.parametrize("name", [*MASKS, *SCORES, *PROBS])
