@@ -43,7 +43,7 @@ def options_of(arguments):
 # Block masks.
 
 def triangle(b, h, q, kv):
-    return q % BLOCK >= kv % BLOCK
+    return (q & BLOCK - 1) >= (kv & BLOCK - 1)
 
 
 def random_blocks(length, share):
@@ -241,7 +241,7 @@ def main(arguments):
         if "shares" in options.parts:
             masks |= {f"random, {share}": random_blocks(length, share) for share in SHARES}
         if "masks" in options.parts:
-            masks |= {name: create_block_mask(mask, None, None, length, length, device="cuda", _compile=True)
+            masks |= {name: create_block_mask(mask, None, None, length, length, device="cuda")
                       for name, mask in known_masks(length).items()}
         for name, block_mask in masks.items():
             if length <= 4096:

@@ -60,12 +60,10 @@ def test_a_suite_that_tegula_does_not_answer_fails(tmp_path):
     assert result.returncode == 1
 
 
-def test_the_page_about_training_shows_its_results():
-    assert run(ROOT / "examples/train_gpt/page.py", "--check").returncode == 0
-
-
-def test_the_page_about_the_ring_shows_its_results():
-    assert run(ROOT / "python/benchmarks/ring_page.py", "--check").returncode == 0
+@pytest.mark.parametrize("page", ["examples/train_gpt/page.py", "python/benchmarks/ring_page.py",
+                                  "python/benchmarks/masks_page.py"])
+def test_pages_show_their_results(page):
+    assert run(ROOT / page, "--check").returncode == 0
 
 
 def test_training_sees_the_same_losses():
