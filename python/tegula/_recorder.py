@@ -363,6 +363,8 @@ def div(text, a, b, *, rounding_mode=None):
 @_operation("floordiv", "floor_divide")
 def floor_divide(text, a, b):
     a, b = _integers(text, "floor_divide", a, b)
+    if _is_power_of_2(b):
+        return text.define(f"{a.name} >> {b._literal.bit_length() - 1}", "int", a._at_least_0)
     if _all_at_least_0(a, b):  # Both roundings agree.
         return text.define(f"{a.name} / {b.name}", "int", True)
     return text.define(f"floorDiv({a.name}, {b.name})", "int")
@@ -371,6 +373,8 @@ def floor_divide(text, a, b):
 @_operation("mod", "remainder")
 def remainder(text, a, b):
     a, b = _integers(text, "remainder", a, b)
+    if _is_power_of_2(b):
+        return text.define(f"{a.name} & {b._literal - 1}", "int", True)
     if _all_at_least_0(a, b):
         return text.define(f"{a.name} % {b.name}", "int", True)
     quotient = text.define(f"floorDiv({a.name}, {b.name})", "int")
@@ -382,6 +386,11 @@ def remainder(text, a, b):
 def fmod(text, a, b):
     a, b = _integers(text, "fmod", a, b)
     return text.define(f"{a.name} % {b.name}", "int", a._at_least_0)
+
+
+def _is_power_of_2(x):
+    """Such divisors take one instruction, whatever the sign of the dividend."""
+    return type(x._literal) is int and x._literal > 0 and x._literal & x._literal - 1 == 0
 
 
 def _integers(text, name, *operands):

@@ -69,6 +69,7 @@ MASKS = {
     "documents_int32": lambda: and_masks(documents(ids().int()), causal),
     "or": lambda: or_masks(window(5), lambda b, h, q, kv: kv < 4, lambda b, h, q, kv: q < 4),
     "of_heads": lambda: lambda b, h, q, kv: torch.where(h % 2 == 0, q >= kv, q - kv < 3 * (b + 1)),
+    "powers_of_2": lambda: lambda b, h, q, kv: ((q - kv) % 4 == 1) | ((q - kv) // 8 == -2) | (q % 32 // 16 == kv // 32 % 2),
     "dilated": lambda: lambda b, h, q, kv: ((q - kv) % 3 == 0) & ~(kv // 10 == 2),
     "bits": lambda: lambda b, h, q, kv: ((q ^ kv) >> 4 == 0) | torch.logical_not(torch.logical_or(kv > 7, h < 1)),
     "table": lambda: lambda b, h, q, kv, seen=torch.rand(S, S) < 0.6: seen[q, kv],
