@@ -71,6 +71,20 @@ class CompileTest(CommandLineTest):
         result = self.run_tegula("compile", "-", "--variant", "softcap", "--emit", "tile", stdin=PROGRAM, code=2)
         self.assertIn("--variant: it modifies a --kernel", result.stderr)
 
+    def test_a_variant_of_the_users_own_is_text(self):
+        text = ("variant 1\ntensor table f32[heads]\nscore = score + tanh(table[head])\nmask = key <= query\n"
+                "probability = sin(probability)\n")
+        options = [*CUDA_KERNEL, "--emit", "tile", "--variant-text"]
+        found = self.run_tegula("compile", *options, "-", "--variant", "softcap", stdin=text).stdout
+        for mark in ("math.tanh", "math.sin", 'tile.name = "table"', "arith.cmpi sle"):
+            self.assertIn(mark, found)
+        result = self.run_tegula("compile", *options, "-", stdin="variant 1\nmask = qeury > 2\n", code=2)
+        self.assertIn("variant text, line 2, column 8: 'qeury' is not defined", result.stderr)
+        result = self.run_tegula("compile", *options, "/nowhere", code=2)
+        self.assertIn("--variant-text: ", result.stderr)
+        result = self.run_tegula("compile", "-", "--variant-text", "x", "--emit", "tile", stdin=PROGRAM, code=2)
+        self.assertIn("--variant-text: it modifies a --kernel", result.stderr)
+
     def test_the_gradient_of_lse_is_an_argument_of_the_kernel_that_takes_it(self):
         options = "--kernel flash2_backward_preprocess --head-dim 16 --emit tile".split()
         without, taken = (self.run_tegula("compile", *options, *more).stdout for more in ([], ["--lse-gradient"]))

@@ -22,6 +22,19 @@ std::string archFor(const CompileOptions &options) {
   return gpus && !gpus->empty() ? gpus->front().arch : "";
 }
 
+/// Returns the variant of the options for a problem.
+Expected<Variant> variantOf(const CompileOptions &options, const AttentionProblem &problem) {
+  const NamedVariant *named = findVariant(options.choice.variant);
+  Variant variant = named != nullptr ? named->make(problem) : Variant();
+  if (options.variant_text.empty())
+    return variant;
+  const Expected<std::string> text = readFile("--variant-text", options.variant_text);
+  if (!text)
+    return text.status();
+  Variant own = variantFromText(*text);
+  return named != nullptr ? combine(std::move(variant), std::move(own)) : own;
+}
+
 /// Fills in the program and, for a built-in kernel, the fields of its schedule that are 0.
 Status findProgram(const CompileOptions &options, CompileRequest &request) {
   request.schedule = options.schedule;
@@ -34,8 +47,10 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   }
   AttentionProblem problem = problemOf(options.choice);
   problem.backward = problem.lse_gradient = options.lse_gradient;
-  if (const NamedVariant *variant = findVariant(options.choice.variant))
-    problem.variant = variant->make(problem);
+  Expected<Variant> variant = variantOf(options, problem);
+  if (!variant)
+    return variant.status();
+  problem.variant = std::move(*variant);
   Expected<RecordedKernel> kernel = recordKernel(problem, options.kernel, request.target, options.schedule);
   if (!kernel)
     return kernel.status();

@@ -67,6 +67,11 @@ void addSource(CLI::App &command, CompileOptions &o) {
       ->type_name("NAME");
   addKernelOptions(command, o.choice);
   addVariantOption(command, o.choice);
+  command
+      .add_option("--variant-text", o.variant_text,
+                  "A file with score, probability and mask of your own as text, which\napply after --variant; "
+                  "- is standard input")
+      ->type_name("FILE");
   command.add_flag("--lse-gradient", o.lse_gradient, "The backward pass takes the gradient of LSE, too");
 }
 
@@ -102,6 +107,8 @@ Status checkOptions(const CompileOptions &options) {
                                              : "--kernel: it takes the place of PROGRAM; give one of them"};
   if (options.kernel.empty() && !options.choice.variant.empty())
     return {ErrorCode::invalid_argument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
+  if (options.kernel.empty() && !options.variant_text.empty())
+    return {ErrorCode::invalid_argument, "--variant-text: it modifies a --kernel; PROGRAM is what it is"};
   if (options.kernel.empty() && options.lse_gradient)
     return {ErrorCode::invalid_argument, "--lse-gradient: it modifies a --kernel; PROGRAM is what it is"};
   if (!options.bundle.empty() && options.debug != DebugOptions())

@@ -15,6 +15,7 @@ struct CompileOptions {
   std::string program;       ///< A file's name, "-", or empty if there is a kernel.
   std::string kernel;        ///< One of attentionPrograms(), or empty.
   KernelOptions choice;      ///< The values for which the kernel is specialised.
+  std::string variant_text;  ///< A file's name, "-", or empty.
   bool lse_gradient = false; ///< As in AttentionProblem.
   std::string target = "cpu";
   std::string arch;   ///< Empty means this machine's.
