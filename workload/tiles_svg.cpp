@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -51,10 +54,12 @@ struct Panel {
   }
 
   std::string draw(const VariantTrial &trial, const VisitedTiles &visited, const std::string &caption) const {
+    std::vector<VisitedTile> tiles;
+    std::ranges::copy_if(visited.tiles, std::back_inserter(tiles), isDrawn);
+    std::ranges::sort(tiles, {}, [](const VisitedTile &tile) { return std::pair(tile.query, tile.key); });
     std::array<std::string, kKinds.size()> paths;
-    for (const VisitedTile &tile : visited.tiles)
-      if (isDrawn(tile))
-        paths[contentOf(trial, visited, tile)] += rectangle(trial, visited, tile);
+    for (const VisitedTile &tile : tiles)
+      paths[contentOf(trial, visited, tile)] += rectangle(trial, visited, tile);
     std::string svg = fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x, kTop - 8, caption);
     svg +=
         fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.5g}\" height=\"{:.5g}\" fill=\"#f4f4f4\" stroke=\"#999\"/>\n",
