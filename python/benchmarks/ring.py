@@ -451,4 +451,6 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(status)  # If Python ended by itself, some runs were aborted then: "terminate called without an active exception".
