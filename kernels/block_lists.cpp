@@ -130,7 +130,7 @@ void visitOrder(View counts) {
   Value tiles = of.gather(strip, 0);
   Var place = fill({1}, 0);
   for (Value first : range(0, of.dim(0), kChunk)) {
-    Value other = cast(i32, first) + iota(kChunk), listed = of.gather(other, 0); // [kChunk], beyond the last strip 0
+    Value other = cast(i32, first) + iota(kChunk), listed = of.gather(other, 0); // [kChunk], 0 where there is no strip
     Value isEarlier = (listed > tiles) | ((listed == tiles) & (other < cast(i32, strip)));
     place = place + reduceSum(select(isEarlier, 1, 0), 0);
   }

@@ -30,8 +30,8 @@ public:
                              VariantViews tensors, std::span<const View> blocks);
 
   /// Returns the first row of a block of queries. Block 0 starts first. If later queries see more keys, block 0 has the
-  /// last queries, so that no long block is left for the end. With lists, blocks with
-  /// most tiles start first.
+  /// last queries, so that no long block is left for the end. With lists, blocks that
+  /// list most tiles start first.
   /// If blocks of queries are larger than blocks of keys, they end with the last query. The incomplete block, whose
   /// first row is negative, then sees few keys. With dropout, blocks begin with the first query, so that their rows are
   /// rows of blocks of random numbers. Other blocks begin with the first query: each of them then has one

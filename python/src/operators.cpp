@@ -304,7 +304,7 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Flex &flex) {
   return problem;
 }
 
-/// Returns the given lists of blocks, which nobody reads if there are lists of tiles.
+/// Returns the given lists of blocks. A call that has lists of tiles does not read them.
 tegula_block_mask blocksOf(const Flex &flex) {
   tegula_block_mask blocks{};
   tegula_tensor *lists[] = {&blocks.kv_num_blocks, &blocks.kv_indices, &blocks.full_kv_num_blocks,
