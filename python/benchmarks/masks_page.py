@@ -9,6 +9,8 @@ import json
 import pathlib
 import sys
 
+from page_file import write_or_check
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 PAGE = FOLDER.parents[1] / "docs/masks.md"
 
@@ -78,13 +80,5 @@ def page():
                    "its dropout"], map(options_row, lines["options"])))
 
 
-def main():
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return PAGE.read_text() != text
-    PAGE.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))
