@@ -54,7 +54,7 @@ int firstLaunch(const char *cache) {
   auto options = make<tegula_context_options>();
   options.cache_directory = cache;
   Expected<Context> context = Context::create(options);
-  if (!context || !launch(*context))
+  if (!context || !launch(*context).ok())
     return EXIT_FAILURE;
   std::printf("%f\n", millisecondsSince(begin));
   return EXIT_SUCCESS;

@@ -47,7 +47,7 @@ This command measures on a GPU and writes the main file, `h100_attention.json`. 
 example from `tools/bundle`:
 
 ```sh
-LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
+LIBTEGULA=build/lib/libtegula.so.2 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
 ```
 
 `--fa3` names the directory that FlashAttention-3 is imported from. Without it, there is no figure of FlashAttention-3. If its

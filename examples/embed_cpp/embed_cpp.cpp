@@ -121,8 +121,8 @@ bool step(const Context &context, int64_t length) {
   backward.dk = view(dk);
   backward.dv = view(dv);
   for (const Status &status : {context.forward(problem(), forward), context.backward(problem(), backward)})
-    if (!status) {
-      std::fprintf(stderr, "%s\n", status.message.c_str());
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", status.message().c_str());
       return false;
     }
   for (int64_t row = 0; row < length; ++row)
@@ -141,7 +141,7 @@ int main() {
   options.hooks = &hooks;
   Expected<Context> context = Context::create(options);
   if (!context || !step(*context, 100) || !context->setPolicy(TEGULA_LOADED_ONLY)) {
-    std::fprintf(stderr, "%s\n", context.status().message.c_str());
+    std::fprintf(stderr, "%s\n", context.status().message().c_str());
     return EXIT_FAILURE;
   }
   std::atomic<int> good{0};

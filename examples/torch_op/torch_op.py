@@ -2,7 +2,7 @@
 """Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own.
 
 With Tegula installed in DIR:
-    LIBTEGULA=DIR/lib/libtegula.so.1 PYTHONPATH=DIR/share/tegula/python python3 torch_op.py
+    LIBTEGULA=DIR/lib/libtegula.so.2 PYTHONPATH=DIR/share/tegula/python python3 torch_op.py
 """
 
 import math

@@ -38,8 +38,8 @@ TEST(Versions, ANewerHostMayUseOnlyWhatThereIs) {
   EXPECT_TRUE(isOk(context.supports(newer.known)));
   newer.more[3] = 1;
   const Status status = context.supports(newer.known);
-  EXPECT_EQ(status.code, TEGULA_UNSUPPORTED);
-  EXPECT_THAT(status.message, HasSubstr("argument 'problem': its struct_size is " + std::to_string(sizeof newer) +
+  EXPECT_EQ(status.code(), ErrorCode::unsupported);
+  EXPECT_THAT(status.message(), HasSubstr("argument 'problem': its struct_size is " + std::to_string(sizeof newer) +
                                         "; this library knows " + std::to_string(sizeof newer.known) + " bytes"));
 }
 
@@ -47,7 +47,7 @@ TEST(Versions, AForgottenSizeIsAnError) {
   const Context context = makeContext();
   tegula_attention_problem forgotten = problem();
   forgotten.struct_size = 0;
-  EXPECT_EQ(context.supports(forgotten).code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(context.supports(forgotten).code(), ErrorCode::invalid_argument);
 }
 
 TEST(Options, AreChecked) {
@@ -55,8 +55,8 @@ TEST(Options, AreChecked) {
     tegula_context_options wrong = options();
     change(wrong);
     const Status status = Context::create(wrong).status();
-    EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
-    EXPECT_THAT(status.message, HasSubstr(words));
+    EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(status.message(), HasSubstr(words));
   };
   expectRefused([](auto &o) { o.device = 2; }, "argument 'device': it is 2");
   expectRefused([](auto &o) { o.policy = 3; }, "argument 'policy': it is 3");
@@ -65,7 +65,7 @@ TEST(Options, AreChecked) {
   expectRefused([](auto &o) { o.workers = -1; }, "argument 'workers': it is -1");
   expectRefused([](auto &o) { o.cache_limit_bytes = -1; }, "argument 'cache_limit_bytes': it is -1");
   expectRefused([](auto &o) { o.read_only_count = 1; }, "argument 'read_only': it is null");
-  EXPECT_EQ(makeContext().setPolicy(-1).code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(makeContext().setPolicy(-1).code(), ErrorCode::invalid_argument);
 }
 
 /// The lines that name the first kernel of problem() in a message.
@@ -79,9 +79,9 @@ TEST(Options, ThereMayBeNoCompiler) {
   none.cache_directory = "";
   Sequence sequence(10);
   const Status status = makeContext(none).forward(problem(), sequence.forward());
-  EXPECT_EQ(status.code, TEGULA_UNSUPPORTED);
-  EXPECT_THAT(status.message, HasSubstr("cannot be started"));
-  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
+  EXPECT_EQ(status.code(), ErrorCode::unsupported);
+  EXPECT_THAT(status.message(), HasSubstr("cannot be started"));
+  EXPECT_THAT(status.message(), HasSubstr(kForwardKernel));
 }
 
 TEST(Options, LimitsAreKept) {
@@ -89,18 +89,18 @@ TEST(Options, LimitsAreKept) {
   limited.cache_directory = "";
   limited.compile_memory_bytes = 16 << 20;
   Status status = makeContext(limited).plan(problem()).status();
-  EXPECT_EQ(status.code, TEGULA_RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.message,
+  EXPECT_EQ(status.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(status.message(),
               HasSubstr("the limit is 16 MiB; raise WorkerOptions::memory_bytes (in C: compile_memory_bytes)"));
-  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message(), HasSubstr(kForwardKernel));
   limited = options();
   limited.cache_directory = "";
   limited.compile_time_limit_ms = 1;
   status = makeContext(limited).plan(problem()).status();
-  EXPECT_EQ(status.code, TEGULA_COMPILE_TIMEOUT);
-  EXPECT_THAT(status.message,
+  EXPECT_EQ(status.code(), ErrorCode::compile_timeout);
+  EXPECT_THAT(status.message(),
               HasSubstr("the limit is 1 ms; raise WorkerOptions::time_limit (in C: compile_time_limit_ms)"));
-  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message(), HasSubstr(kForwardKernel));
 }
 
 TEST(Policy, DecidesHowFarACallGoes) {
@@ -109,11 +109,11 @@ TEST(Policy, DecidesHowFarACallGoes) {
   strict.policy = TEGULA_LOADED_ONLY;
   const Context context = makeContext(strict);
   const Status status = context.plan(problem()).status();
-  EXPECT_EQ(status.code, TEGULA_NEEDS_COMPILE);
-  EXPECT_THAT(status.message, ::testing::StartsWith("a kernel is not loaded, and the policy is loaded_only (in C: "
+  EXPECT_EQ(status.code(), ErrorCode::needs_compile);
+  EXPECT_THAT(status.message(), ::testing::StartsWith("a kernel is not loaded, and the policy is loaded_only (in C: "
                                                     "TEGULA_LOADED_ONLY)"));
-  EXPECT_THAT(status.message, ::testing::Not(HasSubstr("bundle")));
-  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message(), ::testing::Not(HasSubstr("bundle")));
+  EXPECT_THAT(status.message(), HasSubstr(kForwardKernel));
   ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
   EXPECT_TRUE(isOk(context.plan(problem()).status()));
   EXPECT_EQ(context.counters()->compilations, 0);
@@ -124,10 +124,10 @@ TEST(Policy, DecidesHowFarACallGoes) {
   other.variants = TEGULA_WINDOW | TEGULA_SOFTCAP;
   other.softcap = 30;
   const Status missing = context.plan(other).status();
-  EXPECT_EQ(missing.code, TEGULA_NEEDS_COMPILE);
-  EXPECT_THAT(missing.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
+  EXPECT_EQ(missing.code(), ErrorCode::needs_compile);
+  EXPECT_THAT(missing.message(), ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
                                                      "it; allow that, or bring the kernel in a bundle"));
-  EXPECT_THAT(missing.message,
+  EXPECT_THAT(missing.message(),
               HasSubstr("\nattention dtype=f32 algorithm=flash2 head_dim=24 value_dim=24 causal=top_left "
                         "variant=sliding_window+softcap"));
 }
@@ -153,8 +153,8 @@ TEST(Plans, AreNotMadeForImpossibleLengths) {
   tegula_attention_problem wrong = problem();
   wrong.seqlen_k = -1;
   const Status status = context.plan(wrong).status();
-  EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_THAT(status.message, HasSubstr("argument 'seqlen_k': it is -1; it must be from 0 to 1099511627776"));
+  EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(status.message(), HasSubstr("argument 'seqlen_k': it is -1; it must be from 0 to 1099511627776"));
 }
 
 } // namespace

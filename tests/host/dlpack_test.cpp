@@ -53,8 +53,8 @@ TEST(Dlpack, EveryElementTypeThatThereIs) {
 TEST(Dlpack, RefusesWhatThereIsNot) {
   int64_t shape[6] = {};
   for (DLDataType type : {DLDataType{2, 64, 1}, DLDataType{1, 32, 1}, DLDataType{2, 32, 4}})
-    EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 1, type, shape, nullptr, 0}).status().code, TEGULA_UNSUPPORTED);
-  EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 6, {2, 32, 1}, shape, nullptr, 0}).status().message,
+    EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 1, type, shape, nullptr, 0}).status().code(), ErrorCode::unsupported);
+  EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 6, {2, 32, 1}, shape, nullptr, 0}).status().message(),
             "dlpack: the tensor has rank 6; legal is 0 to 5");
 }
 

@@ -108,7 +108,7 @@ TEST(Hooks, HaveASize) {
   tegula_context_options options = tegula::test::options();
   const tegula_hooks hooks{};
   options.hooks = &hooks;
-  EXPECT_EQ(Context::create(options).status().message,
+  EXPECT_EQ(Context::create(options).status().message(),
             "argument 'hooks': its struct_size is 0; this library knows " + std::to_string(sizeof hooks) + " bytes");
 }
 
@@ -120,7 +120,7 @@ TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    _exit(context.plan(problem()).status().code);
+    _exit(static_cast<int>(context.plan(problem()).status().code()));
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -153,7 +153,7 @@ TEST(Hooks, AllocateWorkspaces) {
   EXPECT_GT(host.allocated, 0);
   EXPECT_EQ(host.allocated, host.released);
   host.hasMemory = false;
-  EXPECT_EQ(context.backward(problem(), sequence.backward()).code, TEGULA_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(context.backward(problem(), sequence.backward()).code(), ErrorCode::resource_exhausted);
 }
 
 } // namespace

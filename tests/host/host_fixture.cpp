@@ -50,7 +50,7 @@ tegula_context_options options() {
 host::Context makeContext(const tegula_context_options &options) {
   host::Expected<host::Context> context = host::Context::create(options);
   if (!context) {
-    ADD_FAILURE() << context.status().message;
+    ADD_FAILURE() << context.status().message();
     std::abort();
   }
   return *context;
@@ -64,8 +64,8 @@ tegula_attention_problem problem() {
   return problem;
 }
 
-::testing::AssertionResult isOk(const host::Status &status) {
-  return status ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << status.message;
+::testing::AssertionResult isOk(const Status &status) {
+  return status.ok() ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << status.message();
 }
 
 Sequence::Sequence(int64_t length)

@@ -20,7 +20,7 @@ host::Context makeContext(const tegula_context_options &options = test::options(
 /// Returns a problem with f32 and head_dim 16.
 tegula_attention_problem problem();
 
-::testing::AssertionResult isOk(const host::Status &status);
+::testing::AssertionResult isOk(const Status &status);
 
 /// One head of random numbers, and the results of attention.
 struct Sequence {

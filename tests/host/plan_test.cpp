@@ -34,7 +34,7 @@ TEST(Plan, NeedsAWorkspaceForTheBackwardPass) {
   EXPECT_GT(bytes, 0);
   Sequence sequence(33);
   ASSERT_TRUE(isOk(plan->forward(sequence.forward())));
-  EXPECT_EQ(plan->backward(sequence.backward()).code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(plan->backward(sequence.backward()).code(), ErrorCode::invalid_argument);
   void *memory = std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64));
   tegula_backward_args args = sequence.backward();
   args.workspace = memory;
@@ -42,7 +42,7 @@ TEST(Plan, NeedsAWorkspaceForTheBackwardPass) {
   EXPECT_TRUE(isOk(plan->backward(args)));
   std::free(memory);
   shape.heads = -1;
-  EXPECT_EQ(plan->backwardWorkspace(shape).status().code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(plan->backwardWorkspace(shape).status().code(), ErrorCode::invalid_argument);
 }
 
 /// Makes 10,000 look-ups. Run it with the thread sanitizer, too.
@@ -69,7 +69,7 @@ TEST(Plan, ManyThreadsThatWantTheSameFirst) {
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       Sequence sequence(20 + t);
-      right += context.forward(problem(), sequence.forward()) && sequence.isRight(problem());
+      right += context.forward(problem(), sequence.forward()).ok() && sequence.isRight(problem());
     });
   for (std::thread &thread : threads)
     thread.join();

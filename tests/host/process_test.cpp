@@ -24,7 +24,7 @@ TEST(Process, StaysAsItIs) {
     EXPECT_TRUE(isOk(context.forward(problem(), sequence.forward())));
     tegula_attention_problem wrong = problem();
     wrong.head_dim = 3;
-    EXPECT_FALSE(context.forward(wrong, sequence.forward()));
+    EXPECT_FALSE(context.forward(wrong, sequence.forward()).ok());
     EXPECT_EQ(ProcessState::now().handlers, before.handlers);
     EXPECT_EQ(ProcessState::now().threads, before.threads);
   }

@@ -29,7 +29,7 @@ std::string eventsOf(const char *profiler) {
   forward.backward = 0;
   Sequence sequence(20);
   for (int step = 0; step < 2; ++step)
-    if (!context.forward(forward, sequence.forward()) || !sequence.isRight(forward))
+    if (!context.forward(forward, sequence.forward()).ok() || !sequence.isRight(forward))
       std::cerr << "failed\n";
   std::cerr << eventsOf(profiler) << "end\n";
   std::exit(0);

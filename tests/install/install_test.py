@@ -77,9 +77,9 @@ class PrefixTest(InstallTest):
         self.assertIn("tegula", self.run_command(self.prefix / "bin" / "tegula-opt", "--help", env=self.environment))
 
     def test_the_library_finds_the_compiler_from_a_folder_of_the_architecture(self):
-        library = self.prefix / "lib" / "x86_64-linux-gnu" / "libtegula.so.1"
+        library = self.prefix / "lib" / "x86_64-linux-gnu" / "libtegula.so.2"
         library.parent.mkdir(exist_ok=True)
-        shutil.copy(next(self.prefix.rglob("libtegula.so.1")), library)
+        shutil.copy(next(self.prefix.rglob("libtegula.so.2")), library)
         self.run_command(sys.executable, "-B", pathlib.Path(__file__).parent / "libtegula_test.py",
                          env=self.environment | {"LIBTEGULA": str(library),
                                                  "PYTHONPATH": str(self.prefix / "share" / "tegula" / "python")})
@@ -111,7 +111,7 @@ class PackageTest(InstallTest):
             self.assertIn("libstdc++6", self.run_command("dpkg-deb", "--field", package, "Depends"))
             self.run_command("dpkg-deb", "--extract", package, f"{folder}/root")
             usr = pathlib.Path(folder, "root", "usr")
-            for pattern in "libtegula.so.1", "tegula.h", "dsl.h", "tegulaConfig.cmake", "libtegula.py", "libtegula_torch.py":
+            for pattern in "libtegula.so.2", "tegula.h", "dsl.h", "tegulaConfig.cmake", "libtegula.py", "libtegula_torch.py":
                 self.assertEqual(len(list(usr.rglob(pattern))), 1, pattern)
             self.assertEqual({path.name for path in (usr / "bin").iterdir()}, set(PROGRAMS))
             self.run_command(usr / "bin" / "tegula", "attention", *SMALL, "--check")

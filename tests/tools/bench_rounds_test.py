@@ -273,8 +273,8 @@ class FileTest(unittest.TestCase):
 
     def test_a_build_has_a_name(self):
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as errors:
-            bench_rounds.parse_arguments(["--against", "lib/libtegula.so.1"])
-        self.assertIn("'lib/libtegula.so.1' is not NAME=FILE", errors.getvalue())
+            bench_rounds.parse_arguments(["--against", "lib/libtegula.so.2"])
+        self.assertIn("'lib/libtegula.so.2' is not NAME=FILE", errors.getvalue())
 
     def test_a_file_without_a_field_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 // tegula.h for C++17: owning handles, and errors as values. Header-only; nothing throws.
 #pragma once
 
+#include "tegula/status.h"
 #include "tegula/tegula.h"
 
 #include <cstdint>
@@ -9,39 +10,18 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
 namespace tegula::host {
 
-/// The status of a call; `code` is TEGULA_OK if nothing went wrong.
-struct [[nodiscard]] Status {
-  tegula_status code = TEGULA_OK;
-  std::string message = {};
-
-  explicit operator bool() const { return code == TEGULA_OK; }
-};
-
-/// A value, or the Status that says why there is none.
-template <class T> class [[nodiscard]] Expected {
-public:
-  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Expected(Status status) : state_(std::in_place_index<1>, std::move(status)) {}
-
-  explicit operator bool() const { return state_.index() == 0; }
-  T &operator*() { return std::get<0>(state_); }
-  T *operator->() { return &std::get<0>(state_); }
-  Status status() const { return *this ? Status() : std::get<1>(state_); }
-
-private:
-  std::variant<T, Status> state_;
-};
+using tegula::ErrorCode;
+using tegula::Expected;
+using tegula::Status;
 
 /// Calls `function(arguments..., &error)`.
 template <class Function, class... Arguments> Status call(Function function, Arguments... arguments) {
   tegula_error *error = nullptr;
-  Status status{function(arguments..., &error)};
-  if (error != nullptr)
-    status.message = tegula_error_message(error);
+  const auto code = static_cast<ErrorCode>(function(arguments..., &error)); // The numbers are those of tegula_status.
+  Status status(code, error != nullptr ? tegula_error_message(error) : "");
   tegula_error_free(error);
   return status;
 }
@@ -64,24 +44,24 @@ public:
   Expected<int64_t> forwardWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
     Status status = call(tegula_plan_workspace, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
-    return status ? Expected<int64_t>(bytes) : status;
+    return status.ok() ? Expected<int64_t>(bytes) : status;
   }
   Expected<int64_t> backwardWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
     Status status = call(tegula_plan_workspace, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
-    return status ? Expected<int64_t>(bytes) : status;
+    return status.ok() ? Expected<int64_t>(bytes) : status;
   }
 
   /// Returns the bytes of the lists of a block mask, and of the workspace that makeLists() needs.
   Expected<int64_t> listBytes(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
     Status status = call(tegula_plan_lists, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
-    return status ? Expected<int64_t>(bytes) : status;
+    return status.ok() ? Expected<int64_t>(bytes) : status;
   }
   Expected<int64_t> listWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
     Status status = call(tegula_plan_lists, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
-    return status ? Expected<int64_t>(bytes) : status;
+    return status.ok() ? Expected<int64_t>(bytes) : status;
   }
   Status makeLists(const tegula_lists_args &args) const { return call(tegula_plan_make_lists, plan_.get(), &args); }
   /// Launches a plan of Context::mergePlan, with the arguments of tegula_plan_create_merge.
@@ -98,18 +78,18 @@ public:
   static Expected<Context> create(const tegula_context_options &options = make<tegula_context_options>()) {
     tegula_context *context = nullptr;
     Status status = call(tegula_context_create, &options, &context);
-    return status ? Expected<Context>(Context(context)) : status;
+    return status.ok() ? Expected<Context>(Context(context)) : status;
   }
 
   Expected<Plan> plan(const tegula_attention_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create, context_.get(), &problem, &plan);
-    return status ? Expected<Plan>(Plan(plan)) : status;
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Expected<Plan> mergePlan(const tegula_merge_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create_merge, context_.get(), &problem, &plan);
-    return status ? Expected<Plan>(Plan(plan)) : status;
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {
     return call(tegula_supports, context_.get(), &problem);
@@ -124,7 +104,7 @@ public:
   Expected<tegula_counters> counters() const {
     auto counters = make<tegula_counters>();
     Status status = call(tegula_context_counters, context_.get(), &counters);
-    return status ? Expected<tegula_counters>(counters) : status;
+    return status.ok() ? Expected<tegula_counters>(counters) : status;
   }
 
   tegula_context *get() const { return context_.get(); }
@@ -175,9 +155,9 @@ template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &fro
   tegula_tensor result{};
   result.dtype = details::dtypeOf(from.dtype);
   if (result.dtype < 0)
-    return Status{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane"};
+    return Status(ErrorCode::unsupported, "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane");
   if (from.ndim < 0 || from.ndim > 5)
-    return Status{TEGULA_UNSUPPORTED, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
+    return Status(ErrorCode::unsupported, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5");
   result.data = static_cast<char *>(from.data) + from.byte_offset;
   result.rank = from.ndim;
   int64_t stride = 1;
