@@ -155,9 +155,11 @@ template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &fro
   tegula_tensor result{};
   result.dtype = details::dtypeOf(from.dtype);
   if (result.dtype < 0)
-    return Status(ErrorCode::unsupported, "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane");
+    return Status(ErrorCode::unsupported,
+                  "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane");
   if (from.ndim < 0 || from.ndim > 5)
-    return Status(ErrorCode::unsupported, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5");
+    return Status(ErrorCode::unsupported,
+                  "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5");
   result.data = static_cast<char *>(from.data) + from.byte_offset;
   result.rank = from.ndim;
   int64_t stride = 1;
