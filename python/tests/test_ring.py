@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Compares ring attention on gloo processes with one process's float64. Four processes start once, and run all cases.
-Worlds of one, two and three ranks are groups of them."""
+Worlds of one, two and three ranks are groups of them. If each process can have a GPU, results come from GPUs and
+NCCL."""
 
 import dataclasses
 import datetime
@@ -19,6 +20,7 @@ import tegula
 from tegula import _ring_plan, ring
 
 WORLD = 4
+DEVICE = "cuda" if torch.cuda.device_count() >= WORLD else "cpu"
 START_SECONDS = 120  # Ranks may compile kernels while others wait.
 SHORT_SECONDS = 5    # The time-out of the groups in which a rank fails.
 GROUPS = {1: [2], 2: [3, 1], 3: [0, 2, 3], 4: [0, 1, 2, 3]}
@@ -84,14 +86,16 @@ def run_case(case, group):
     layout = case.options.get("layout", "zigzag")
 
     def part(x):
-        return None if x is None else tegula.ring_shard(x, group, dim=1 if x.dim() == 2 else 2, layout=layout)
+        if x is None:
+            return None
+        return tegula.ring_shard(x.to(DEVICE), group, dim=1 if x.dim() == 2 else 2, layout=layout)
 
     *tensors, d_o, d_lse, documents = map(part, tensors_of(case))
     back = [case.order.index(axis) for axis in range(4)]
     q, k, v, d_o = (x.permute(case.order).contiguous().permute(back).requires_grad_() for x in (*tensors, d_o))
     o, lse = tegula.ring_attention(q, k, v, group, documents=documents, return_lse=True, **case.options)
     found = gradients(o, lse, q, k, v, d_o, d_lse)
-    return {name: tegula.ring_unshard(x, group, layout=layout) for name, x in found.items()}
+    return {name: tegula.ring_unshard(x, group, layout=layout).cpu() for name, x in found.items()}
 
 
 def message(function, *arguments, **options):
@@ -205,8 +209,10 @@ def rank_main(rank, folder):
         os.rename(folder / f"{name}.{rank}.part", folder / f"{name}.{rank}")
 
     try:
-        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=WORLD,
-                                timeout=datetime.timedelta(seconds=START_SECONDS))
+        if DEVICE == "cuda":
+            torch.cuda.set_device(rank)
+        dist.init_process_group("gloo" if DEVICE == "cpu" else "cpu:gloo,cuda:nccl", rank=rank, world_size=WORLD,
+                                init_method=f"file://{folder}/store", timeout=datetime.timedelta(seconds=START_SECONDS))
         groups = {size: dist.new_group(ranks) for size, ranks in GROUPS.items()}
         short = datetime.timedelta(seconds=SHORT_SECONDS)
         lonely, first, second = (dist.new_group(GROUPS[size], timeout=short) for size in (4, 4, 3))
