@@ -9,6 +9,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tegula_torch {
@@ -78,9 +79,9 @@ Tensor empty(const Tensor &like, std::span<const int64_t> sizes, ScalarType type
 
 Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes) {
   const auto given = like.strides();
-  const auto distance = [&](int axis) { // An axis without a distance of its own comes first.
-    const int64_t stride = given[axis];
-    return sizes[axis] == 1 || stride == 0 ? std::numeric_limits<int64_t>::max() : stride;
+  // An axis without a distance of its own comes first. Of two axes with one distance, one has the size 1, and comes last.
+  const auto distance = [&](int axis) {
+    return std::pair(given[axis] == 0 ? std::numeric_limits<int64_t>::max() : given[axis], sizes[axis]);
   };
   std::array<int, 3> order{0, 1, 2};
   std::ranges::stable_sort(order, std::ranges::greater(), distance);

@@ -23,8 +23,8 @@ _plain_forward = torch.ops.tegula.plain_forward.default._op  # Without a call in
 
 def _empty_ordered_as(like, sizes):
     """Returns what emptyOrderedAs of src/tensors.h returns."""
-    distances = [sys.maxsize if n == 1 or stride == 0 else stride for n, stride in zip(sizes[:3], like.stride())]
-    order = sorted(range(3), key=lambda axis: -distances[axis])
+    distances = [(stride or sys.maxsize, n) for stride, n in zip(like.stride()[:3], sizes)]
+    order = sorted(range(3), key=lambda axis: distances[axis], reverse=True)
     dense = like.new_empty([sizes[axis] for axis in (*order, 3)])
     return dense.permute([*(order.index(axis) for axis in range(3)), 3])
 
