@@ -46,8 +46,8 @@ void Rank::fill(const tegula_tensor &x, Input input, const RandomInputs &inputs)
   device_.copyToDevice(x.data, numbers.data(), bytesOf(x));
 }
 
-// In step s this rank has the keys of rank - s. The next ones travel meanwhile. They arrive where the keys of step s -
-// 1 have been, whose kernels were enqueued before the exchange.
+// In each step the keys of the next step travel. They arrive in the memory of the keys of the step before, whose
+// kernels have been enqueued by then.
 
 void Rank::forward(Work work) {
   for (int step = 0; step < plan_.ranks; ++step) {
