@@ -158,7 +158,7 @@ private:
   bool isNeeded(size_t place) const {
     const auto uses = [&](const SizeProgram &size) { return size.uses(place); };
     const auto depends = [&](const WorkspaceTensor &tensor) { return std::ranges::any_of(tensor.shape, uses); };
-    return std::ranges::any_of(plan_.choices, uses) || std::ranges::any_of(plan_.workspace, depends);
+    return std::ranges::any_of(plan_.choices, uses, &PlanChoice::otherwise) || std::ranges::any_of(plan_.workspace, depends);
   }
 
   /// Returns true if sizes can be bound. Kernel::check knows the rest.
@@ -181,8 +181,9 @@ private:
   }
 
   int64_t chosen(size_t choice) {
-    values_[plan_.concurrencyPlace()] = plan_.steps.front().kernel->concurrency();
-    return plan_.choices[choice].value(values_);
+    const auto &[otherwise, step] = plan_.choices[choice];
+    values_[plan_.concurrencyPlace()] = plan_.steps[step].kernel->concurrency();
+    return otherwise.value(values_);
   }
 
   Status choose(size_t choice, std::span<const Argument> arguments) {

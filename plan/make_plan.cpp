@@ -228,7 +228,9 @@ private:
       Expected<SizeProgram> value = compiled(choice.otherwise);
       if (!value)
         return value.status();
-      state_->choices.push_back(std::move(*value));
+      const auto kernel = std::ranges::find(spec_.kernels(), choice.kernel, &KernelSpec::name);
+      const size_t step = choice.kernel.empty() ? 0 : size_t(kernel - spec_.kernels().begin());
+      state_->choices.push_back({std::move(*value), step});
     }
     for (const Requirement &requirement : spec_.requirements()) {
       Expected<SizeProgram> condition = compiled(requirement.condition);

@@ -99,10 +99,15 @@ private:
     if (bound_.contains("concurrency"))
       return errorAt(where, plan_ + "a dimension is called 'concurrency', which is a size of the device; legal is any "
                                     "other name");
-    for (const Choice &choice : spec_.choices())
+    for (const Choice &choice : spec_.choices()) {
       if (!taken.insert(choice.name).second)
         return errorAt(where, plan_ + "the choice '" + choice.name +
                                   "' has the name of an argument, of another choice, or of the size 'concurrency'");
+      if (!choice.kernel.empty() &&
+          std::ranges::find(spec_.kernels(), choice.kernel, &KernelSpec::name) == spec_.kernels().end())
+        return errorAt(where, plan_ + "the choice '" + choice.name + "' takes the concurrency of '" + choice.kernel +
+                                  "', which is no kernel of the plan");
+    }
     return {};
   }
 
@@ -155,8 +160,8 @@ PlanSpec::PlanSpec(KernelSpec kernel) : name_(kernel.name()) { kernels_.push_bac
 PlanSpec::PlanSpec(std::string name, std::vector<KernelSpec> kernels)
     : name_(std::move(name)), kernels_(std::move(kernels)) {}
 
-PlanSpec &&PlanSpec::choice(std::string name, Size otherwise) && {
-  choices_.push_back({std::move(name), std::move(otherwise)});
+PlanSpec &&PlanSpec::choice(std::string name, Size otherwise, std::string kernel) && {
+  choices_.push_back({std::move(name), std::move(otherwise), std::move(kernel)});
   return std::move(*this);
 }
 

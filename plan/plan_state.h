@@ -51,6 +51,12 @@ struct PlanStep {
   SizeProgram condition;
 };
 
+/// What a choice is if a launch does not make it.
+struct PlanChoice {
+  SizeProgram otherwise;
+  size_t step; ///< The kernel whose concurrency it takes.
+};
+
 struct PlanState {
   std::string name;
   std::vector<Parameter> arguments;
@@ -58,7 +64,7 @@ struct PlanState {
   std::vector<std::string> sizes;
   std::vector<BoundSize> bound; ///< For the first of `sizes`, where they come from.
   std::vector<CheckedDimension> checked;
-  std::vector<SizeProgram> choices;
+  std::vector<PlanChoice> choices;
   std::vector<std::pair<SizeProgram, std::string>> requirements; ///< With the words of the error.
   std::vector<WorkspaceTensor> workspace;
   std::vector<PlanStep> steps;

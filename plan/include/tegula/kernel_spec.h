@@ -66,7 +66,7 @@ const std::string &nameOf(const ArgumentSpec &argument);
 Location whereOf(const ArgumentSpec &argument);
 
 /// The number of program instances that the device runs at the same time (Kernel::concurrency). A grid takes the
-/// concurrency of its own kernel. A choice takes the concurrency of the plan's first kernel.
+/// concurrency of its own kernel. A choice takes that of a kernel which it names, or of the plan's first kernel.
 Size concurrency();
 
 /// A condition, and the words for an error if it is 0.

@@ -33,6 +33,7 @@ struct Workspace {
 struct Choice {
   std::string name;
   Size otherwise; ///< The value if the launch does not give one; made of sizes and of choices before it.
+  std::string kernel = {}; ///< The kernel whose concurrency() `otherwise` takes; if empty, the first one.
 };
 
 /// Kernels in the order in which they run. Arguments of one name are one argument.
@@ -42,8 +43,9 @@ public:
   PlanSpec(KernelSpec kernel);
   PlanSpec(std::string name, std::vector<KernelSpec> kernels);
 
-  /// Declares a size that a launch may choose, as the number of splits of a sequence.
-  PlanSpec &&choice(std::string name, Size otherwise) &&;
+  /// Declares a size that a launch may choose, as the number of splits of a sequence. concurrency() in `otherwise` is
+  /// that of `kernel`; if it is empty, of the first kernel.
+  PlanSpec &&choice(std::string name, Size otherwise, std::string kernel = {}) &&;
   /// Makes launches where `fits` is 0 an error with the words `why`.
   PlanSpec &&require(Size fits, std::string why) &&;
 

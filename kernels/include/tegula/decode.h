@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Decoding: attention of a few new queries of each sequence on the keys and values of a cache, at the speed of memory.
+//
+//   Expected<PlanSpec> spec = decodeAttention({.dtype = bf16, .head_dim = 128, .value_dim = 128}, cache.target());
+//   Expected<Plan> plan = Plan::make(*spec, cache);
+//   plan->launch({{"q", q}, {"k", k}, {"v", v}, {"lengths", lengths}, {"o", o}, {"lse", lse}, {"scale", scale}},
+//                workspace);
+//
+// Lengths and page tables are in the memory of the device. No launch waits for them, and a captured launch may be
+// replayed with others.
+#pragma once
+
+#include "tegula/attention_variant.h"
+#include "tegula/plan.h"
+
+namespace tegula {
+
+/// The computation of a decoding plan. All sizes belong to the launch.
+struct DecodeProblem {
+  DType dtype = bf16; ///< Type of q, k, v and o: f32, f16 or bf16.
+  int head_dim = 0;   ///< Head dimension of q and k: a multiple of 8 up to 256.
+  int value_dim = 0;  ///< Head dimension of v and o: a multiple of 8 up to 256.
+  /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
+  /// all queries see all keys.
+  bool causal = true;
+  /// The keys of a page: a power of two from 16 on. 0 if k and v have no pages.
+  int page_size = 0;
+  /// Bands, a score and a mask, as in AttentionProblem. Diagonals are those of bottom_right. ScoreIndex::head and
+  /// ScoreIndex::query are tiles i32 [rows, 1]; ScoreIndex::seqlen_k is the length of the sequence.
+  Variant variant = {};
+  bool sinks = false; ///< Each query head has a sink, as in AttentionProblem.
+  /// About how many rows one head of k and v has: queries of a sequence times query heads of a head of k. Others are as
+  /// correct.
+  int expected_rows = 8;
+};
+
+/// Describes the plan. Its arguments, in this order, with any strides:
+///
+///   q        [batch, heads, seqlen_q, head_dim]
+///   k        [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
+///   v        [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
+///   lengths  i32 [batch]: how many keys each sequence has, those of its queries included
+///   o        [batch, heads, seqlen_q, value_dim], written
+///   lse      f32 [batch, heads, seqlen_q], written
+///   scale    f32, the factor on the scores
+///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
+///               page_table[j / page_size] of its row, at place j % page_size
+///   then one tensor for each of Variant::tensors, and with sinks `sinks`, f32 [heads]
+///
+/// A length below 0 counts as 0, and one beyond the tensor or the table as what these hold. What lies after the last
+/// key of a sequence reaches no result, even if it is NaN. A page that does not exist reads as zeros. A query that sees
+/// no key gives o = 0 and lse = -inf, or the sink.
+///
+/// The blocks of keys of all sequences are shared equally among the program instances of the device. A sequence whose
+/// keys several instances read is merged at the end (FlashDecoding, Dao et al. 2023). Results depend by rounding on the
+/// lengths of all sequences and on the device, and are the same bits in each run. The choice `num_spans` is the number of
+/// shares.
+///
+/// Returns invalid_argument with the field, its value and what is legal, and unsupported for a variant with products,
+/// ranges, unions or a probability.
+Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &target) noexcept;
+
+} // namespace tegula

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+// Tests of decoding against plain loops in 64 bits, with caches full of NaN outside of the sequences.
+#include "harness/case.h"
+#include "harness/machine.h"
+#include "oracle/convert.h"
+#include "support/test_device.h"
+#include "support/test_tensor.h"
+#include "tegula/decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace tegula::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+struct Decode {
+  DType dtype = f32;
+  int64_t heads = 4, kv_heads = 2, queries = 1, capacity = 300;
+  int head_dim = 24, value_dim = 16, page = 0;
+  bool causal = true, sinks = false;
+  int64_t left = kNoBound;
+  bool alibi = false, masked = false;
+  double cap = 0;
+  std::vector<int> lengths = {300, 1, 77, 0, 128};
+  Layout layout = Layout::contiguous;
+  int64_t spans = 0; ///< 0: as many as the device runs.
+
+  int64_t batch() const { return int64_t(lengths.size()); }
+  int64_t group() const { return heads / kv_heads; }
+  int64_t pagesOfSequence() const { return page != 0 ? (capacity + page - 1) / page : 1; }
+  int64_t owners() const { return page != 0 ? batch() * pagesOfSequence() + 3 : batch(); }
+  int64_t keysOfOwner() const { return page != 0 ? page : capacity; }
+
+  DecodeProblem problem() const {
+    Variant variant;
+    if (left != kNoBound)
+      variant = slidingWindow(left, kNoBound, Alignment::bottom_right);
+    if (cap != 0)
+      variant = combine(variant, softcap(cap));
+    if (alibi)
+      variant = combine(variant, tegula::alibi(Alignment::bottom_right));
+    if (masked)
+      variant = combine(variant, Variant{.name = "odd", .mask = [](const ScoreIndex &at, VariantViews) {
+                                           return (at.key + at.query + at.head) % 3 != 0;
+                                         }});
+    return {.dtype = dtype,
+            .head_dim = head_dim,
+            .value_dim = value_dim,
+            .causal = causal,
+            .page_size = page,
+            .variant = variant,
+            .sinks = sinks,
+            .expected_rows = int(group() * queries)};
+  }
+};
+
+/// The tensors of a launch. Keys that no sequence has are NaN.
+struct DecodeTensors {
+  explicit DecodeTensors(const Decode &d)
+      : table(tableOf(d)), q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
+        k_numbers(keys(d, d.head_dim, 2)), v_numbers(keys(d, d.value_dim, 3)),
+        slope_numbers(oracle::normalNumbers(d.heads, f32, 4)), sink_numbers(oracle::normalNumbers(d.heads, f32, 5)),
+        q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
+        k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
+        v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
+        lengths({d.batch()}, Layout::contiguous, Poison::nan, {d.lengths.begin(), d.lengths.end()}),
+        page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table),
+        slopes(f32, {d.heads}, Layout::contiguous, Poison::nan, slope_numbers),
+        sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
+        o(d.dtype, {d.batch(), d.heads, d.queries, d.value_dim}, d.layout, Poison::nan),
+        lse(f32, {d.batch(), d.heads, d.queries}, d.layout, Poison::nan) {}
+
+  /// Pages in a random order, and -1 after the last one of a sequence.
+  static std::vector<int32_t> tableOf(const Decode &d) {
+    std::vector<int32_t> pages(size_t(d.owners())), table;
+    std::iota(pages.begin(), pages.end(), 0);
+    if (d.page != 0)
+      std::shuffle(pages.begin(), pages.end(), std::mt19937(7));
+    for (int64_t b = 0; b < d.batch(); ++b)
+      for (int64_t p = 0; p < d.pagesOfSequence(); ++p) {
+        const bool exists = d.page == 0 || p * d.page < d.lengths[size_t(b)];
+        table.push_back(exists ? pages[size_t(b * d.pagesOfSequence() + p)] : -1);
+      }
+    return table;
+  }
+
+  /// Returns where a key lies: its owner (batch entry or page), and its place there.
+  std::pair<int64_t, int64_t> placeOf(const Decode &d, int64_t b, int64_t key) const {
+    if (d.page == 0)
+      return {b, key};
+    return {table[size_t(b * d.pagesOfSequence() + key / d.page)], key % d.page};
+  }
+
+  std::vector<float> keys(const Decode &d, int64_t columns, int seed) const {
+    const std::vector<float> random =
+        oracle::normalNumbers(d.owners() * d.kv_heads * d.keysOfOwner() * columns, d.dtype, seed);
+    std::vector<float> numbers(random.size(), nan);
+    for (int64_t b = 0; b < d.batch(); ++b)
+      for (int64_t key = 0; key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
+        for (int64_t h = 0; h < d.kv_heads; ++h) {
+          const auto [owner, place] = placeOf(d, b, key);
+          const int64_t at = ((owner * d.kv_heads + h) * d.keysOfOwner() + place) * columns;
+          std::copy_n(random.begin() + at, columns, numbers.begin() + at);
+        }
+    return numbers;
+  }
+
+  std::vector<int32_t> table;
+  std::vector<float> q_numbers, k_numbers, v_numbers, slope_numbers, sink_numbers;
+  TestTensor q, k, v, lengths, page_table, slopes, sinks, o, lse;
+};
+
+/// Returns the score of a key, -infinity if there is none.
+double scoreOf(const Decode &d, const DecodeTensors &t, int64_t b, int64_t h, int64_t i, int64_t key, int64_t length) {
+  const int64_t diagonal = length - d.queries + i;
+  const bool seen = (!d.causal || key <= diagonal) && (d.left == kNoBound || key >= diagonal - d.left) &&
+                    (!d.masked || (key + i + h) % 3 != 0);
+  if (!seen)
+    return -infinity;
+  const auto [owner, place] = t.placeOf(d, b, key);
+  const float *q = &t.q_numbers[size_t(((b * d.heads + h) * d.queries + i) * d.head_dim)];
+  const float *k = &t.k_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.head_dim)];
+  double score = std::inner_product(q, q + d.head_dim, k, 0.0) / std::sqrt(double(d.head_dim));
+  if (d.cap != 0)
+    score = d.cap * std::tanh(score / d.cap);
+  return d.alibi ? score - t.slope_numbers[size_t(h)] * std::abs(double(diagonal - key)) : score;
+}
+
+/// Compares the results of a launch with the definition. P, v and o are rounded to the element type.
+void expectRight(const Decode &d, const DecodeTensors &t) {
+  const std::vector<float> o = t.o.numbers(), lse = t.lse.numbers();
+  for (int64_t row = 0; row < d.batch() * d.heads * d.queries; ++row) {
+    const int64_t b = row / d.queries / d.heads, h = row / d.queries % d.heads, i = row % d.queries;
+    const int64_t length = std::clamp<int64_t>(d.lengths[size_t(b)], 0, d.capacity);
+    std::vector<double> scores;
+    double largest = d.sinks ? t.sink_numbers[size_t(h)] : -infinity, size = 4; // That of the largest finite score.
+    for (int64_t key = 0; key < length; ++key) {
+      largest = std::max(largest, scores.emplace_back(scoreOf(d, t, b, h, i, key, length)));
+      size = std::max(size, scores.back() == -infinity ? 0 : std::abs(scores.back()));
+    }
+    const double rounding = 0x1p-22 * size + (d.dtype == f32 ? 0 : oracle::unitRoundoff(d.dtype));
+    const double origin = largest == -infinity ? 0 : largest;
+    double sum = d.sinks ? std::exp(t.sink_numbers[size_t(h)] - origin) : 0;
+    std::vector<double> expected(size_t(d.value_dim)), sizes(size_t(d.value_dim));
+    for (int64_t key = 0; key < length; ++key) {
+      const double p = std::exp(scores[size_t(key)] - origin);
+      const auto [owner, place] = t.placeOf(d, b, key);
+      sum += p;
+      for (int64_t c = 0; c < d.value_dim && p != 0; ++c) {
+        const double v =
+            t.v_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.value_dim + c)];
+        expected[size_t(c)] += p * v;
+        sizes[size_t(c)] += p * std::abs(v);
+      }
+    }
+    if (sum == 0)
+      ASSERT_EQ(lse[size_t(row)], -infinity) << "row " << row;
+    else
+      ASSERT_NEAR(lse[size_t(row)], origin + std::log(sum), 0x1p-21 * size) << "row " << row;
+    for (int64_t c = 0; c < d.value_dim; ++c)
+      ASSERT_NEAR(o[size_t(row * d.value_dim + c)], sum == 0 ? 0 : expected[size_t(c)] / sum,
+                  rounding * (1 + 2 * sizes[size_t(c)] / std::max(sum, 1e-300)))
+          << "row " << row << " of batch " << b << ", head " << h << ", query " << i;
+  }
+  EXPECT_TRUE(t.o.surroundingsIntact() && t.lse.surroundingsIntact());
+}
+
+std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) {
+  std::vector<NamedArgument> arguments = {{"q", t.q.ref()},
+                                          {"k", t.k.ref()},
+                                          {"v", t.v.ref()},
+                                          {"lengths", t.lengths.ref()},
+                                          {"o", t.o.ref()},
+                                          {"lse", t.lse.ref()},
+                                          {"scale", float(1 / std::sqrt(double(d.head_dim)))}};
+  if (d.page != 0)
+    arguments.push_back({"page_table", t.page_table.ref()});
+  if (d.alibi)
+    arguments.push_back({"slopes", t.slopes.ref()});
+  if (d.sinks)
+    arguments.push_back({"sinks", t.sinks.ref()});
+  return arguments;
+}
+
+/// Returns the arguments in the order of a plan.
+std::vector<Argument> inOrder(const Plan &plan, const std::vector<NamedArgument> &named, int64_t spans) {
+  std::vector<Argument> arguments;
+  for (const Parameter &parameter : plan.arguments())
+    arguments.push_back(std::ranges::find(named, parameter.name, &NamedArgument::name)->value);
+  if (spans != 0)
+    arguments.emplace_back(spans);
+  return arguments;
+}
+
+Plan planOf(const Decode &d) {
+  const Expected<PlanSpec> spec = decodeAttention(d.problem(), machine().cache->target());
+  require(spec.status());
+  return valueOf(Plan::make(*spec, *machine().cache));
+}
+
+void run(const Decode &d, const DecodeTensors &t) {
+  const Plan plan = planOf(d);
+  Sizes sizes = {{"batch", d.batch()}, {"heads", d.heads}, {"kv_heads", d.kv_heads}, {"seqlen_q", d.queries}};
+  if (d.spans != 0)
+    sizes.push_back({"num_spans", d.spans});
+  ScratchMemory workspace(valueOf(plan.workspaceBytes(sizes)));
+  require(plan.launch(inOrder(plan, argumentsOf(d, t), d.spans), workspace.get()));
+  require(machine().device->synchronize());
+}
+
+void runAndExpect(const Decode &d) {
+  const DecodeTensors tensors(d);
+  run(d, tensors);
+  expectRight(d, tensors);
+}
+
+TEST(Decode, ElementTypesAndLayouts) {
+  for (DType dtype : {f32, f16, bf16})
+    runAndExpect({.dtype = dtype});
+  for (Layout layout : {Layout::padded, Layout::scattered, Layout::reversed})
+    runAndExpect({.dtype = bf16, .layout = layout});
+}
+
+TEST(Decode, AnyNumberOfSpans) {
+  for (int64_t spans : {1, 2, 3, 7, 64, 65, 300})
+    runAndExpect({.spans = spans});
+}
+
+TEST(Decode, SeveralQueries) {
+  for (int64_t queries : {2, 5, 16})
+    for (bool causal : {true, false})
+      runAndExpect({.queries = queries, .causal = causal, .spans = 5});
+}
+
+TEST(Decode, MoreRowsThanATile) { runAndExpect({.dtype = bf16, .heads = 20, .kv_heads = 1, .queries = 7, .spans = 4}); }
+
+TEST(Decode, Pages) {
+  for (int page : {16, 32, 64, 128})
+    runAndExpect({.dtype = bf16, .page = page, .spans = 6});
+  runAndExpect({.queries = 3, .page = 16, .layout = Layout::scattered});
+}
+
+TEST(Decode, Variants) {
+  runAndExpect({.queries = 3, .left = 20, .spans = 5});
+  runAndExpect({.queries = 2, .page = 16, .left = 70, .spans = 5});
+  runAndExpect({.sinks = true});
+  runAndExpect({.queries = 2, .alibi = true, .cap = 2.5, .spans = 4});
+  runAndExpect({.queries = 2, .masked = true, .spans = 4});
+}
+
+TEST(Decode, ManySequences) {
+  Decode d{.heads = 2, .kv_heads = 1, .capacity = 70, .spans = 9};
+  std::mt19937 random(1);
+  d.lengths.clear();
+  for (int n = 0; n < 300; ++n)
+    d.lengths.push_back(int(random() % 3 == 0 ? 0 : random() % 71));
+  runAndExpect(d);
+}
+
+TEST(Decode, LengthsBeyondTheCacheAreThoseOfTheCache) {
+  runAndExpect({.lengths = {1 << 30, -5, 301}, .spans = 3});
+  runAndExpect({.lengths = {0, 0}, .spans = 3});
+}
+
+TEST(Decode, SaysWhatIsWrong) {
+  const Target &target = machine().cache->target();
+  const auto message = [&](DecodeProblem problem) { return decodeAttention(problem, target).status().message(); };
+  EXPECT_THAT(message({.head_dim = 7, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 7"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
+              HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .variant = prefixLm(Alignment::bottom_right)}),
+              HasSubstr("has a range, which decoding does not have; it has bands, a score and a mask"));
+  EXPECT_THAT(
+      message({.head_dim = 8, .value_dim = 8, .causal = false, .variant = slidingWindow(3, 0, Alignment::top_left)}),
+      HasSubstr("counts from top_left; decoding counts from bottom_right"));
+  const Decode odd{.heads = 5};
+  const DecodeTensors tensors(odd);
+  const Plan plan = planOf(odd);
+  ScratchMemory workspace(1 << 20);
+  EXPECT_THAT(plan.launch(inOrder(plan, argumentsOf(odd, tensors), 0), workspace.get()).message(),
+              HasSubstr("the heads of k must divide those of q"));
+}
+
+} // namespace
+} // namespace tegula::testing
