@@ -29,6 +29,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int kChunk = 128;      ///< Sequences that `decode_spans` looks at together.
 constexpr int kSpansAtOnce = 64; ///< Spans that an instance of it computes.
 constexpr int kMergedRows = 16;
+constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 
 /// The columns of `spans`. A span has the runs and the blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstBlock = 2, kEndBlock = 3, kSpanColumns = 4;
@@ -139,12 +140,11 @@ public:
       bands_.push_back({std::nullopt, 0, Alignment::bottom_right});
   }
 
-  /// Returns the scores of the keys from `key` on, -inf where there are none. The tile may reach beyond the last key
-  /// only if it is the `last` one.
-  Value operator()(Value s, Value key, bool last) const {
-    const int block_n = c_.schedule.block_n;
+  /// Returns the scores of `keys` keys from `key` on, -inf where there are none. Only a `last` tile may reach beyond
+  /// the last key.
+  Value operator()(Value s, Value key, int keys, bool last) const {
     const Variant &variant = c_.problem.variant;
-    const ScoreIndex index{head_, query_, asRow(key + iota(block_n)), c_.problem.dtype};
+    const ScoreIndex index{head_, query_, asRow(key + iota(keys)), c_.problem.dtype};
     const Value firstOfDiagonal = narrow(head_.seqlen_k - head_.seqlen_q), lastOfDiagonal = narrow(head_.seqlen_k) - 1;
     std::optional<Value> seen;
     const auto add = [&](Value condition) { seen.emplace(seen ? *seen & condition : condition); };
@@ -153,7 +153,7 @@ public:
     for (const Band &band : bands_) { // A scalar tells that a band has the whole tile.
       const Value diagonal = index.diagonal(Alignment::bottom_right);
       if (band.right)
-        add((narrow(key) + (block_n - 1) <= firstOfDiagonal + *band.right) | (index.key <= diagonal + *band.right));
+        add((narrow(key) + (keys - 1) <= firstOfDiagonal + *band.right) | (index.key <= diagonal + *band.right));
       if (band.left)
         add((narrow(key) >= lastOfDiagonal - *band.left) | (index.key >= diagonal - *band.left));
     }
@@ -187,22 +187,22 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
   const Value q =
       views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.problem.head_dim)));
   OnlineSoftmax softmax(c.schedule.block_m, c.problem.value_dim);
-  const auto keysAt = [&](View x, Value key, int columns) {
+  const auto load = [&](View x, Value key, int keys, int columns) {
     const Value owner = page != 0 ? wide(views.table.front().gather(sequence.batch, key / page)) : sequence.batch;
-    return x.at(owner, kv_head).load(page != 0 ? key % page : key, {block_n, columns});
+    return x.at(owner, kv_head).load(page != 0 ? key % page : key, {keys, columns});
   };
-  const auto add = [&](Value key, bool last) {
-    Value k = keysAt(views.k, key, c.problem.head_dim);
-    Var v = keysAt(views.v, key, c.problem.value_dim);
+  const auto add = [&](Value key, int keys, bool last) {
+    Value k = load(views.k, key, keys, c.problem.head_dim);
+    Var v = load(views.v, key, keys, c.problem.value_dim);
     if (last) // What lies after the last key may be NaN.
-      v = select(asColumn(key + iota(block_n)) < end, v, constant(c.problem.dtype, 0));
-    softmax.update(scores(dot(q, transpose(k)) * views.scale, key, last), v);
+      v = select(asColumn(key + iota(keys)) < end, v, constant(c.problem.dtype, 0));
+    softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), v);
   };
   const Value whole = max(end / block_n * block_n, first);
   for (Value key : range(first, whole, block_n))
-    add(key, false);
-  for (Value key : range(whole, end, block_n)) // At most once.
-    add(key, true);
+    add(key, block_n, false);
+  for (Value key : range(whole, end, kLastKeys))
+    add(key, kLastKeys, true);
   return {softmax.output(), softmax.logSumExp()};
 }
 
