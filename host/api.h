@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tegula/attention.h"
+#include "tegula/decode.h"
 #include "tegula/guard.h"
 #include "tegula/merge.h"
 #include "tegula/tegula.h"
@@ -43,6 +44,9 @@ template <class T> Expected<T> readStruct(const char *name, const T *from) {
 
 Expected<AttentionProblem> readProblem(const tegula_attention_problem *problem);
 Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *problem);
+Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *problem);
+/// Returns the fields of a schedule that the problem's text has.
+Expected<Schedule> readSchedule(const tegula_attention_problem &problem);
 /// Converts a tensor, and checks its dtype and rank.
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor);
 

@@ -80,10 +80,6 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options, const t
   return result;
 }
 
-Expected<Schedule> readSchedule(const tegula_attention_problem &problem) {
-  return parseSchedule(orEmpty(problem.schedule));
-}
-
 /// Returns the length for which a plan is made, because schedules are kept for it. Returns a length that is not
 /// positive unchanged; the check of the problem reports it.
 int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }

@@ -170,8 +170,8 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
   return {ErrorCode::invalid_argument,
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
-                "call needs one of tegula_plan_create_from_kernels or tegula_plan_create_merge"
-              : "argument 'plan': tegula_plan_create_from_kernels or tegula_plan_create_merge made it, for "
+                "call needs one of tegula_plan_create_from_kernels, _create_merge or _create_decode"
+              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge or _create_decode made it, for "
                 "tegula_plan_launch; this call needs one of tegula_plan_create"};
 }
 
@@ -218,6 +218,28 @@ Expected<Plan> makeMerge(HostContext &host, const tegula_merge_problem *from) {
   const Expected<PlanSpec> spec =
       from->backward != 0 ? mergeAttentionBackward(*problem, target) : mergeAttention(*problem, target);
   return spec ? Plan::make(*spec, host.kernels()) : spec.status();
+}
+
+Expected<Plan> makeDecode(HostContext &host, const tegula_decode_problem *from) {
+  const Expected<DecodeProblem> problem = readDecodeProblem(from);
+  if (!problem)
+    return problem.status();
+  const Expected<PlanSpec> spec = decodeAttention(*problem, host.kernels().target());
+  return spec ? Plan::make(*spec, host.kernels()) : spec.status();
+}
+
+/// Gives *plan the plan that `make(context)` makes.
+template <class Make>
+tegula_status createPlan(tegula_context *context, tegula_plan **plan, tegula_error **error, Make make) noexcept {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr || plan == nullptr)
+      return nullArgument(context == nullptr ? "context" : "plan");
+    Expected<Plan> made = make(*context->host);
+    if (!made)
+      return made.status();
+    *plan = new tegula_plan{context->host, std::move(*made)};
+    return {};
+  });
 }
 
 Status makeLists(const AttentionPlan &plan, const tegula_lists_args &args) {
@@ -319,31 +341,20 @@ tegula_status tegula_attention_backward(tegula_context *context, const tegula_at
 
 tegula_status tegula_plan_create_from_kernels(tegula_context *context, const tegula_plan_description *description,
                                               tegula_plan **plan, tegula_error **error) {
-  return answer(error, [&]() -> Status {
-    if (context == nullptr || plan == nullptr)
-      return nullArgument(context == nullptr ? "context" : "plan");
+  return createPlan(context, plan, error, [&](HostContext &host) -> Expected<Plan> {
     const Expected<tegula_plan_description> fields = readStruct("description", description);
-    if (!fields)
-      return fields.status();
-    Expected<Plan> made = makePlan(*context->host, *fields);
-    if (!made)
-      return made.status();
-    *plan = new tegula_plan{context->host, std::move(*made)};
-    return {};
+    return fields ? makePlan(host, *fields) : fields.status();
   });
 }
 
 tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
                                        tegula_error **error) {
-  return answer(error, [&]() -> Status {
-    if (context == nullptr || plan == nullptr)
-      return nullArgument(context == nullptr ? "context" : "plan");
-    Expected<Plan> made = makeMerge(*context->host, problem);
-    if (!made)
-      return made.status();
-    *plan = new tegula_plan{context->host, std::move(*made)};
-    return {};
-  });
+  return createPlan(context, plan, error, [&](HostContext &host) { return makeMerge(host, problem); });
+}
+
+tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
+                                        tegula_plan **plan, tegula_error **error) {
+  return createPlan(context, plan, error, [&](HostContext &host) { return makeDecode(host, problem); });
 }
 
 size_t tegula_plan_argument_count(const tegula_plan *plan) {

@@ -198,6 +198,10 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   return result;
 }
 
+Expected<Schedule> readSchedule(const tegula_attention_problem &problem) {
+  return parseSchedule(problem.schedule != nullptr ? problem.schedule : "");
+}
+
 Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
   const Expected<tegula_merge_problem> problem = readStruct("problem", from);
   if (!problem)
@@ -206,6 +210,50 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
   return MergeProblem{.dtype = static_cast<DType>(problem->dtype),
                       .value_dim = problem->value_dim,
                       .lse_gradient = problem->lse_gradient != 0};
+}
+
+namespace {
+
+/// Refuses the options of attention that decoding does not have.
+Status checkDecodeOptions(const AttentionProblem &problem) {
+  const std::pair<const char *, bool> options[] = {{"backward", problem.backward},
+                                                   {"block_mask", problem.block_mask.exists()},
+                                                   {"dropout_p", problem.dropout_p != 0},
+                                                   {"diagonal_offset", problem.diagonal_offset},
+                                                   {"contain_nonfinite", problem.contain_nonfinite},
+                                                   {"scores_output", problem.scores_output != ScoresOutput::none}};
+  for (const auto &[name, isSet] : options)
+    if (isSet)
+      return {ErrorCode::unsupported, "argument 'attention." + std::string(name) + "': decoding does not have it"};
+  if (problem.causal == Causal::top_left)
+    return {ErrorCode::unsupported, "argument 'attention.causal': it is TEGULA_CAUSAL_TOP_LEFT (1); decoding has "
+                                    "TEGULA_CAUSAL_NONE (0) and TEGULA_CAUSAL_BOTTOM_RIGHT (2)"};
+  return {};
+}
+
+} // namespace
+
+Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
+  const Expected<tegula_decode_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  const Expected<tegula_attention_problem> fields = readStruct("attention", problem->attention);
+  if (!fields)
+    return fields.status();
+  const Expected<AttentionProblem> attention = readProblem(&*fields);
+  const Expected<Schedule> schedule = readSchedule(*fields);
+  if (!attention || !schedule)
+    return attention ? schedule.status() : attention.status();
+  TEGULA_RETURN_IF_ERROR(checkDecodeOptions(*attention));
+  return DecodeProblem{.dtype = attention->dtype,
+                       .head_dim = attention->head_dim,
+                       .value_dim = attention->value_dim,
+                       .causal = attention->causal != Causal::none,
+                       .page_size = problem->page_size,
+                       .variant = attention->variant,
+                       .sinks = attention->sinks,
+                       .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,
+                       .schedule = *schedule};
 }
 
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {

@@ -335,6 +335,8 @@ struct Shared {
 };
 
 Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
+  if (problem.schedule != Schedule())
+    return problem.schedule;
   const int rows = std::clamp(problem.expected_rows, 1, 64);
   const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
   if (target.name == "cpu")
@@ -414,6 +416,13 @@ Status checkDecode(const DecodeProblem &problem) {
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");
+  const Schedule &schedule = problem.schedule;
+  const int mostKeys = problem.page_size != 0 ? std::min(problem.page_size, 256) : 256;
+  if (schedule != Schedule() && (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLastKeys != 0 ||
+                                 schedule.block_n < kLastKeys || mostKeys % schedule.block_n != 0))
+    return invalidArgument("schedule", "block_m is " + std::to_string(schedule.block_m) + " and block_n " +
+                                           std::to_string(schedule.block_n) + "; block_m must be from 1 to 256, and " +
+                                           "block_n a multiple of 16 that divides " + std::to_string(mostKeys));
   const Variant &variant = problem.variant;
   const char *part = !variant.products.empty() ? "a product"
                      : variant.hasRanges()     ? "a range"

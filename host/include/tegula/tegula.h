@@ -524,7 +524,39 @@ typedef struct tegula_merge_problem {
 tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
                                        tegula_error **error);
 
-/* The functions below are for plans of tegula_plan_create_from_kernels and of tegula_plan_create_merge. */
+/* Attention of a few new queries of each sequence on the keys and values of a cache. */
+typedef struct tegula_decode_problem {
+  uint32_t struct_size;
+  int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
+  int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
+  int32_t reserved;      /* 0 */
+  /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP, _ALIBI,
+   * _BIAS and _MASK), window_left and window_right, softcap, bias_f32, variant_text, sinks and schedule. A
+   * window needs bottom_right or a causal mask. */
+  const tegula_attention_problem *attention;
+} tegula_decode_problem;
+
+/* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
+ *
+ *   q           [batch, heads, seqlen_q, head_dim]
+ *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
+ *   lengths     i32 [batch]: the keys of each sequence, those of its queries included
+ *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size
+ *   v           shaped like k, with value_dim
+ *   scale       f32
+ *   the tensors of the variants, with all of their dimensions
+ *   o           [batch, heads, seqlen_q, value_dim], written
+ *   lse         f32 [batch, heads, seqlen_q], written
+ *   sinks       f32 [heads], with sinks only
+ *
+ * and then the choice num_spans, the parts into which the keys of all sequences are cut; left out, the device decides.
+ * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans. lengths and page_table are read on the
+ * device: a launch waits for nothing, and a captured one may be replayed with others. Lengths are clipped to the
+ * tensors, pages that do not exist are zeros, and what lies after the last key of a sequence reaches no result. */
+tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
+                                        tegula_plan **plan, tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge and _create_decode. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

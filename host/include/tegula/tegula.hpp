@@ -64,7 +64,8 @@ public:
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
   Status makeLists(const tegula_lists_args &args) const { return call(tegula_plan_make_lists, plan_.get(), &args); }
-  /// Launches a plan of Context::mergePlan, with the arguments of tegula_plan_create_merge.
+  /// Launches a plan of Context::mergePlan or Context::decodePlan, with the arguments of tegula_plan_create_merge or
+  /// tegula_plan_create_decode.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
 
   tegula_plan *get() const { return plan_.get(); }
@@ -89,6 +90,11 @@ public:
   Expected<Plan> mergePlan(const tegula_merge_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create_merge, context_.get(), &problem, &plan);
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+  }
+  Expected<Plan> decodePlan(const tegula_decode_problem &problem) const {
+    tegula_plan *plan = nullptr;
+    Status status = call(tegula_plan_create_decode, context_.get(), &problem, &plan);
     return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {

@@ -32,20 +32,24 @@ struct DecodeProblem {
   /// About how many rows one head of k and v has: queries of a sequence times query heads of a head of k. Others are as
   /// correct.
   int expected_rows = 8;
+  /// The schedule of the kernel that reads the cache; block_m is the rows of a tile, and block_n the keys, a multiple of
+  /// 16. If no field is set, all are chosen.
+  Schedule schedule = {};
 };
 
 /// Describes the plan. Its arguments, in this order, with any strides:
 ///
-///   q        [batch, heads, seqlen_q, head_dim]
-///   k        [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
-///   v        [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
-///   lengths  i32 [batch]: how many keys each sequence has, those of its queries included
-///   o        [batch, heads, seqlen_q, value_dim], written
-///   lse      f32 [batch, heads, seqlen_q], written
-///   scale    f32, the factor on the scores
+///   q           [batch, heads, seqlen_q, head_dim]
+///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
+///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
 ///               page_table[j / page_size] of its row, at place j % page_size
-///   then one tensor for each of Variant::tensors, and with sinks `sinks`, f32 [heads]
+///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
+///   scale       f32, the factor on the scores
+///   one tensor for each of Variant::tensors, with all of its dimensions
+///   o           [batch, heads, seqlen_q, value_dim], written
+///   lse         f32 [batch, heads, seqlen_q], written
+///   sinks       f32 [heads], with sinks only
 ///
 /// A length below 0 counts as 0, and one beyond the tensor or the table as what these hold. What lies after the last
 /// key of a sequence reaches no result, even if it is NaN. A page that does not exist reads as zeros. A query that sees
