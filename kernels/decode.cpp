@@ -26,10 +26,11 @@ namespace tegula {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr int kChunk = 128;      ///< Sequences that `decode_spans` looks at together.
-constexpr int kSpansAtOnce = 64; ///< Spans that an instance of it computes.
-constexpr int kMergedRows = 16;
-constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kChunk = 128;     ///< Sequences that `decode_spans` looks at together.
+constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More make code that takes longer to fetch.
+constexpr int kMergedRows = 8;
+constexpr int kPartsTogether = 8; ///< Parts of a run that `decode_merge` adds at once.
+constexpr int kLastKeys = 16;     ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 
 /// The columns of `spans`. A span has the runs and the blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstBlock = 2, kEndBlock = 3, kSpanColumns = 4;
@@ -239,16 +240,35 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
   const Value first = run + start / perSpan, last = run + (start + blocks.count - 1) / perSpan;
   const Rows rows(n, row, kMergedRows, narrow(kv_head));
 
-  const Value none = fill({kMergedRows}, -infinity);
-  const Value sink = sinks.empty() ? none : sinks.front().gather(rows.head);
-  OnlineSoftmax softmax(sink, select(sink == -infinity, 0.0, fill({kMergedRows}, 1.0)),
-                        fill({kMergedRows, c.problem.value_dim}, 0.0));
-  for (Value place : range(wide(first), wide(select(blocks.count > 0, last + 1, first))))
-    softmax.merge(parts.at(place).load(row, {kMergedRows, c.problem.value_dim}),
-                  part_lse.at(place).load(row, {kMergedRows}));
-  O.scatter(cast(c.problem.dtype, softmax.output()), batch, asColumn(rows.head), asColumn(rows.query),
+  const Value end = select(blocks.count > 0, last + 1, first);
+
+  // The LSE of all parts, and of the sink.
+  Var most = sinks.empty() ? fill({kMergedRows}, -infinity) : sinks.front().gather(rows.head);
+  Var sum = select(most == -infinity, 0.0, fill({kMergedRows}, 1.0));
+  const auto load = [&](Value place) { // [kPartsTogether, kMergedRows]
+    Value isPart = cast(i32, place) + iota(kPartsTogether) < end;
+    return select(asColumn(isPart), part_lse.load({place, row}, {kPartsTogether, kMergedRows}), -infinity);
+  };
+  for (Value place : range(wide(first), wide(end), kPartsTogether)) {
+    Value lse = load(place), higher = max(most, reduceMax(lse, 0));
+    Value origin = select(higher == -infinity, 0.0, higher);
+    sum = sum * exp(most - origin) + reduceSum(exp(lse - asRow(origin)), 0);
+    most = higher;
+  }
+  const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse);
+
+  Var o = fill({kMergedRows, c.problem.value_dim}, 0.0);
+  for (Value place : range(wide(first), wide(end), kPartsTogether)) {
+    for (int part = 0; part < kPartsTogether; ++part) {
+      const Value at = place + part, part_lse_at = part_lse.at(at).load(row, {kMergedRows});
+      const Value weight = select(at < end, exp(part_lse_at - origin), 0.0);         // [kMergedRows]
+      const Value tile = parts.at(at).load(row, {kMergedRows, c.problem.value_dim}); // Of no part, it may be NaN.
+      o = o + select(asColumn(weight == 0.0), 0.0, asColumn(weight) * tile);
+    }
+  }
+  O.scatter(cast(c.problem.dtype, o), batch, asColumn(rows.head), asColumn(rows.query),
             asRow(iota(c.problem.value_dim)));
-  L.scatter(softmax.logSumExp(), batch, rows.head, rows.query);
+  L.scatter(lse, batch, rows.head, rows.query);
 }
 
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
@@ -341,7 +361,7 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
   const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
-  if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
+  if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2 && rows > 16)
     return {.block_m = 64,
             .block_n = keys(64),
             .num_warps = 4,
