@@ -89,6 +89,15 @@ AffineTile AffineTile::broadcast(ArrayRef<int64_t> from) const {
   return tile;
 }
 
+std::optional<AffineTile> AffineTile::modulo(int64_t divisor, ArrayRef<int64_t> shape) const {
+  AffineTile distances(steps_.size());
+  distances.steps_ = steps_;
+  const bool grows = llvm::all_of(steps_, [](int64_t step) { return step >= 0; });
+  if (!grows || distances.largest(shape).constant() >= divisor || !firstIsMultipleOf(divisor))
+    return std::nullopt;
+  return distances;
+}
+
 AffineTile AffineTile::largest(ArrayRef<int64_t> shape) const {
   AffineTile corner = *this;
   for (auto [size, step] : llvm::zip_equal(shape, steps_))
@@ -197,7 +206,7 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
       broadcast && !isa<RankedTensorType>(op->getOperand(0).getType()))
     return AffineTile(type.getRank(), broadcast.getSource());
   if (!isa<tile::BroadcastOp, tile::ReshapeOp, arith::IndexCastOp, arith::ExtSIOp, arith::AddIOp, arith::SubIOp,
-           arith::MulIOp>(op))
+           arith::MulIOp, arith::AndIOp>(op))
     return std::nullopt;
 
   std::optional<AffineTile> lhs = find(op->getOperand(0));
@@ -218,6 +227,11 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
     return lhs->plus(*rhs);
   if (isa<arith::SubIOp>(op))
     return lhs->minus(*rhs);
+  if (isa<arith::AndIOp>(op)) {
+    const int64_t divisor = rhs->constant() + 1;
+    const bool isModulo = rhs->isConstant() && llvm::isPowerOf2_64(divisor);
+    return isModulo ? lhs->modulo(divisor, type.getShape()) : std::nullopt;
+  }
   if (lhs->isConstant())
     return rhs->times(lhs->constant());
   return rhs->isConstant() ? lhs->times(rhs->constant()) : std::optional<AffineTile>();
