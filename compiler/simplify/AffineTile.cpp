@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/AffineTile.h"
 #include "compiler/sm/Multiples.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -87,15 +88,6 @@ AffineTile AffineTile::broadcast(ArrayRef<int64_t> from) const {
     if (size == 1)
       step = 0;
   return tile;
-}
-
-std::optional<AffineTile> AffineTile::modulo(int64_t divisor, ArrayRef<int64_t> shape) const {
-  AffineTile distances(steps_.size());
-  distances.steps_ = steps_;
-  const bool grows = llvm::all_of(steps_, [](int64_t step) { return step >= 0; });
-  if (!grows || distances.largest(shape).constant() >= divisor || !firstIsMultipleOf(divisor))
-    return std::nullopt;
-  return distances;
 }
 
 AffineTile AffineTile::largest(ArrayRef<int64_t> shape) const {
@@ -202,11 +194,13 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
     return AffineTile(type.getRank(), number.getSplatValue<APInt>().getSExtValue());
   if (isa<tile::IotaOp>(op))
     return AffineTile::iota();
+  if (auto linear = dyn_cast<sm::LinearOp>(op))
+    return AffineTile(linear.getFirst(), linear.getSteps());
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
       broadcast && !isa<RankedTensorType>(op->getOperand(0).getType()))
     return AffineTile(type.getRank(), broadcast.getSource());
   if (!isa<tile::BroadcastOp, tile::ReshapeOp, arith::IndexCastOp, arith::ExtSIOp, arith::AddIOp, arith::SubIOp,
-           arith::MulIOp, arith::AndIOp>(op))
+           arith::MulIOp>(op))
     return std::nullopt;
 
   std::optional<AffineTile> lhs = find(op->getOperand(0));
@@ -227,11 +221,6 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
     return lhs->plus(*rhs);
   if (isa<arith::SubIOp>(op))
     return lhs->minus(*rhs);
-  if (isa<arith::AndIOp>(op)) {
-    const int64_t divisor = rhs->constant() + 1;
-    const bool isModulo = rhs->isConstant() && llvm::isPowerOf2_64(divisor);
-    return isModulo ? lhs->modulo(divisor, type.getShape()) : std::nullopt;
-  }
   if (lhs->isConstant())
     return rhs->times(lhs->constant());
   return rhs->isConstant() ? lhs->times(rhs->constant()) : std::optional<AffineTile>();

@@ -22,6 +22,10 @@ public:
   explicit AffineTile(size_t rank, int64_t constant = 0) : constant_(constant), steps_(rank, 0) {}
   /// Makes a tile whose elements all equal `scalar`.
   AffineTile(size_t rank, mlir::Value scalar);
+  /// Makes a tile whose first element is `first`.
+  AffineTile(mlir::Value first, llvm::ArrayRef<int64_t> steps) : AffineTile(steps.size(), first) {
+    steps_.assign(steps.begin(), steps.end());
+  }
   /// Returns the tile 0, 1, 2, ...
   static AffineTile iota();
 
@@ -34,9 +38,6 @@ public:
   std::optional<AffineTile> reshaped(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) const;
   /// Returns the tile of shape `from`, repeated along its dimensions of size 1.
   AffineTile broadcast(llvm::ArrayRef<int64_t> from) const;
-  /// Returns the elements of a tile of this shape modulo `divisor`, a power of two. Returns nothing unless the first one
-  /// is provably 0, and no other one wraps around.
-  std::optional<AffineTile> modulo(int64_t divisor, llvm::ArrayRef<int64_t> shape) const;
   /// Returns the largest element of a tile of this shape, as a tile of rank 0.
   AffineTile largest(llvm::ArrayRef<int64_t> shape) const;
 

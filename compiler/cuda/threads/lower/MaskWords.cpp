@@ -4,30 +4,17 @@
 #include "compiler/sm/Storage.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-constexpr unsigned kWordBits = 32;
-/// The fewest elements of a word. A compare of all of them takes four instructions.
-constexpr unsigned kFewestElements = 8;
-
-/// Returns the number of registers along the longest register digit of the tile's layout, and the distance between two
-/// of them. Positions along a digit grow by a constant.
-static std::pair<unsigned, unsigned> longestDigit(RankedTensorType tile) {
-  std::pair<unsigned, unsigned> longest = {1, 1};
-  int64_t weight = 1;
-  for (const sm::Digit &digit : sm::layoutOf(tile).getRegisters()) {
-    if (digit.size > longest.first)
-      longest = {static_cast<unsigned>(digit.size), static_cast<unsigned>(weight)};
-    weight *= digit.size;
-  }
-  return longest;
-}
+constexpr size_t kWordBits = 32;
 
 namespace {
 
@@ -35,42 +22,124 @@ namespace {
 struct Progression {
   Value x;
   int64_t first, step;
+
+  bool isSupported() const {
+    return llvm::isPowerOf2_64(std::abs(step)) && llvm::isInt<30>(first) && llvm::isInt<30>(step);
+  }
+};
+
+/// The registers of up to 32 elements whose positions grow by a constant.
+using Elements = SmallVector<unsigned, kWordBits>;
+
+} // namespace
+
+/// Returns all elements of a thread, word by word. The elements of a word lie along the longest register digit.
+static SmallVector<Elements> elementsOfWords(RankedTensorType tile) {
+  size_t size = 1, stride = 1, weight = 1;
+  for (const sm::Digit &digit : sm::layoutOf(tile).getRegisters()) {
+    const auto count = static_cast<size_t>(digit.size);
+    if (count > size)
+      std::tie(size, stride) = std::pair(count, weight);
+    weight *= count;
+  }
+  SmallVector<Elements> words;
+  for (size_t first = 0; first < weight; ++first) {
+    const size_t place = first / stride % size;
+    if (place % kWordBits != 0)
+      continue;
+    Elements &word = words.emplace_back();
+    for (size_t i = 0; i < std::min(kWordBits, size - place); ++i)
+      word.push_back(static_cast<unsigned>(first + i * stride));
+  }
+  return words;
+}
+
+/// Returns the progression whose elements the conditions compare by `x + constant <= 0`. The lowering of sm.linear
+/// makes such sums.
+static std::optional<Progression> progressionOf(ArrayRef<Value> conditions) {
+  Progression numbers{};
+  for (auto [i, condition] : llvm::enumerate(conditions)) {
+    auto compare = condition.getDefiningOp<arith::CmpIOp>();
+    auto sum = compare ? compare.getLhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+    APInt constant;
+    if (!sum || compare.getPredicate() != arith::CmpIPredicate::sle || !matchPattern(compare.getRhs(), m_Zero()) ||
+        !sum.getType().isInteger(32) || sum.getOverflowFlags() != arith::IntegerOverflowFlags::nsw ||
+        !matchPattern(sum.getRhs(), m_ConstantInt(&constant)))
+      return std::nullopt;
+    const int64_t number = constant.getSExtValue();
+    if (i == 0)
+      numbers = {sum.getLhs(), number, 0};
+    else if (i == 1)
+      numbers.step = number - numbers.first;
+    if (sum.getLhs() != numbers.x || number != numbers.first + static_cast<int64_t>(i) * numbers.step)
+      return std::nullopt;
+  }
+  return numbers;
+}
+
+/// Returns the operands of conditions that are the same logic operation of two conditions each.
+static std::optional<std::array<SmallVector<Value>, 2>> operandsOf(ArrayRef<Value> conditions) {
+  Operation *first = conditions.front().getDefiningOp();
+  if (!isa_and_present<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(first))
+    return std::nullopt;
+  std::array<SmallVector<Value>, 2> operands;
+  for (Value condition : conditions) {
+    Operation *op = condition.getDefiningOp();
+    if (!op || op->getName() != first->getName())
+      return std::nullopt;
+    for (unsigned side : {0, 1})
+      operands[side].push_back(op->getOperand(side));
+  }
+  return operands;
+}
+
+namespace {
+
+/// The instructions that conditions take, one by one and as words.
+class Cost {
+public:
+  /// Counts the conditions of a word. Returns false if they cannot become one.
+  bool add(ArrayRef<Value> conditions) {
+    ofWords_ += conditions.size() / 4; // A move of seven bits to predicates, and the test of an eighth.
+    return addPart(conditions);
+  }
+
+  bool isLowerForWords() const {
+    constexpr size_t perProgression = 4;
+    return ofWords_ + perProgression * progressions_.size() < ofElements_ + numbers_.size();
+  }
+
+private:
+  bool addPart(ArrayRef<Value> conditions) {
+    if (llvm::all_equal(conditions))
+      return true;
+    if (std::optional<Progression> numbers = progressionOf(conditions)) {
+      progressions_.insert({numbers->x, numbers->first});
+      for (size_t i = 0; i < conditions.size(); ++i)
+        numbers_.insert({numbers->x, numbers->first + static_cast<int64_t>(i) * numbers->step});
+      return numbers->isSupported();
+    }
+    auto operands = operandsOf(conditions);
+    if (!operands)
+      return false;
+    ++ofWords_;
+    if (!isa<arith::XOrIOp>(conditions.front().getDefiningOp())) // A negation is free.
+      ofElements_ += conditions.size();
+    return addPart((*operands)[0]) && addPart((*operands)[1]);
+  }
+
+  size_t ofWords_ = 0, ofElements_ = 0;
+  DenseSet<std::pair<Value, int64_t>> progressions_, numbers_; ///< Equal ones are computed once.
 };
 
 } // namespace
 
-/// Returns the progression of which all elements are compared by `x + constant <= 0`, as the lowering of sm.linear makes
-/// it.
-static std::optional<Progression> progressionOf(ArrayRef<Value> conditions) {
-  Progression progression{};
-  for (auto [i, condition] : llvm::enumerate(conditions)) {
-    auto compare = condition.getDefiningOp<arith::CmpIOp>();
-    auto sum = compare ? compare.getLhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
-    APInt number;
-    if (!sum || compare.getPredicate() != arith::CmpIPredicate::sle || !matchPattern(compare.getRhs(), m_Zero()) ||
-        !sum.getType().isInteger(32) || sum.getOverflowFlags() != arith::IntegerOverflowFlags::nsw ||
-        !matchPattern(sum.getRhs(), m_ConstantInt(&number)))
-      return std::nullopt;
-    const int64_t offset = number.getSExtValue();
-    if (i == 0)
-      progression = {sum.getLhs(), offset, 0};
-    else if (i == 1)
-      progression.step = offset - progression.first;
-    if (sum.getLhs() != progression.x || offset != progression.first + static_cast<int64_t>(i) * progression.step)
-      return std::nullopt;
-  }
-  return progression;
-}
-
-/// Emits a word whose bit i says that element i is at most 0. Returns null if that takes a division.
-static Value wordOf(Threads &t, const Progression &numbers) {
-  const int64_t distance = std::abs(numbers.step);
-  if (!llvm::isPowerOf2_64(distance) || !llvm::isInt<31>(numbers.first) || !llvm::isInt<31>(distance))
-    return {};
+/// Emits a word whose bit i says that element i is at most 0.
+static Value emitWord(Threads &t, const Progression &numbers) {
   // If the numbers grow, `excess / distance` of them are at most 0, otherwise so many are above 0. The excess fits into
   // an unsigned word.
   const bool grows = numbers.step > 0;
-  const int64_t limit = (grows ? distance : 0) - numbers.first;
+  const int64_t distance = std::abs(numbers.step), limit = (grows ? distance : 0) - numbers.first;
   Value bound = t.s.i32(limit), excess;
   if (grows)
     excess = t.s.sub(bound, arith::MinSIOp::create(t.b, numbers.x, bound));
@@ -80,53 +149,33 @@ static Value wordOf(Threads &t, const Progression &numbers) {
   return grows ? first : t.s.bitXor(first, t.s.i32(-1));
 }
 
-/// Emits a word whose bit i is `conditions[i]`. Returns null if that takes an instruction for each of them.
-static Value wordOf(Threads &t, ArrayRef<Value> conditions) {
+/// Emits a word whose bit i is `conditions[i]`.
+static Value emitWord(Threads &t, ArrayRef<Value> conditions) {
   if (llvm::all_equal(conditions))
     return t.s.select(conditions.front(), t.s.i32(-1), t.s.i32(0));
   if (std::optional<Progression> numbers = progressionOf(conditions))
-    return wordOf(t, *numbers);
-  Operation *logic = conditions.front().getDefiningOp();
-  if (!isa_and_present<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(logic))
-    return {};
-  SmallVector<Value, 2> words;
-  for (unsigned side : {0, 1}) {
-    SmallVector<Value> operands;
-    for (Value condition : conditions) {
-      Operation *op = condition.getDefiningOp();
-      if (!op || op->getName() != logic->getName())
-        return {};
-      operands.push_back(op->getOperand(side));
-    }
-    words.push_back(wordOf(t, operands));
-    if (!words.back())
-      return {};
-  }
-  return t.b.create(t.b.getLoc(), logic->getName().getIdentifier(), words, words.front().getType())->getResult(0);
+    return emitWord(t, *numbers);
+  auto operands = *operandsOf(conditions);
+  Value lhs = emitWord(t, operands[0]), rhs = emitWord(t, operands[1]);
+  StringAttr logic = conditions.front().getDefiningOp()->getName().getIdentifier();
+  return t.b.create(t.b.getLoc(), logic, {lhs, rhs}, lhs.getType())->getResult(0);
 }
 
 SmallVector<Value> cuda::chooseByBits(Threads &t, arith::SelectOp op) {
-  ArrayRef<Value> conditions = t.registers(op.getCondition());
-  const auto [size, stride] = longestDigit(cast<RankedTensorType>(op.getType()));
-  if (size < kFewestElements || llvm::all_equal(conditions))
+  const SmallVector<Elements> words = elementsOfWords(cast<RankedTensorType>(op.getType()));
+  auto conditionsOf = [&](const Elements &elements) {
+    return llvm::map_to_vector(elements, [&](unsigned reg) { return t.registers(op.getCondition())[reg]; });
+  };
+  Cost cost;
+  if (!llvm::all_of(words, [&](const Elements &elements) { return cost.add(conditionsOf(elements)); }) ||
+      !cost.isLowerForWords())
     return {};
-  SmallVector<std::pair<SmallVector<unsigned>, Value>> words; ///< With the registers of their elements.
-  for (unsigned first = 0; first < conditions.size(); ++first) {
-    const unsigned place = first / stride % size;
-    if (place % kWordBits != 0)
-      continue;
-    SmallVector<unsigned> registers;
-    for (unsigned i = 0; i < std::min(kWordBits, size - place); ++i)
-      registers.push_back(first + i * stride);
-    Value word = wordOf(t, llvm::map_to_vector(registers, [&](unsigned reg) { return conditions[reg]; }));
-    if (!word)
-      return {};
-    words.push_back({registers, word});
-  }
+  SmallVector<Value> emitted =
+      llvm::map_to_vector(words, [&](const Elements &elements) { return emitWord(t, conditionsOf(elements)); });
   // In this order, ptxas moves seven bits to predicates by one instruction.
-  SmallVector<Value> chosen(conditions.size());
-  for (auto &[registers, word] : words)
-    for (auto [i, reg] : llvm::enumerate(registers)) {
+  SmallVector<Value> chosen(t.registers(op.getCondition()).size());
+  for (auto [elements, word] : llvm::zip_equal(words, emitted))
+    for (auto [i, reg] : llvm::enumerate(elements)) {
       Value bit = arith::AndIOp::create(t.b, word, t.s.i32(static_cast<int32_t>(1U << i)));
       chosen[reg] = t.s.select(t.s.compare(Scalars::Compare::ne, bit, 0), t.registers(op.getTrueValue())[reg],
                                t.registers(op.getFalseValue())[reg]);
