@@ -47,7 +47,7 @@ void addRandomLowerings(Lowerings &known);
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
 
 /// Returns the registers of a choice between two tiles on conditions of positions, which become bits of words. Returns
-/// nothing if that takes more instructions than a condition for each element.
+/// nothing if that saves few instructions.
 llvm::SmallVector<mlir::Value> chooseByBits(Threads &t, mlir::arith::SelectOp op);
 
 /// Lowers arithmetic on scalars, or on tiles element by element.

@@ -104,9 +104,10 @@ public:
     return addPart(conditions);
   }
 
+  /// Returns true if words save a third or more. They make the first choice wait for a chain of instructions.
   bool isLowerForWords() const {
     constexpr size_t perProgression = 4;
-    return ofWords_ + perProgression * progressions_.size() < ofElements_ + numbers_.size();
+    return 3 * (ofWords_ + perProgression * progressions_.size()) <= 2 * (ofElements_ + numbers_.size());
   }
 
 private:
@@ -152,7 +153,7 @@ static Value emitWord(Threads &t, const Progression &numbers) {
 /// Emits a word whose bit i is `conditions[i]`.
 static Value emitWord(Threads &t, ArrayRef<Value> conditions) {
   if (llvm::all_equal(conditions))
-    return t.s.select(conditions.front(), t.s.i32(-1), t.s.i32(0));
+    return arith::ExtSIOp::create(t.b, t.b.getI32Type(), conditions.front());
   if (std::optional<Progression> numbers = progressionOf(conditions))
     return emitWord(t, *numbers);
   auto operands = *operandsOf(conditions);
@@ -170,15 +171,15 @@ SmallVector<Value> cuda::chooseByBits(Threads &t, arith::SelectOp op) {
   if (!llvm::all_of(words, [&](const Elements &elements) { return cost.add(conditionsOf(elements)); }) ||
       !cost.isLowerForWords())
     return {};
-  SmallVector<Value> emitted =
-      llvm::map_to_vector(words, [&](const Elements &elements) { return emitWord(t, conditionsOf(elements)); });
-  // In this order, ptxas moves seven bits to predicates by one instruction.
   SmallVector<Value> chosen(t.registers(op.getCondition()).size());
-  for (auto [elements, word] : llvm::zip_equal(words, emitted))
+  for (const Elements &elements : words) {
+    Value word = emitWord(t, conditionsOf(elements));
+    // In this order, ptxas moves seven bits to predicates by one instruction.
     for (auto [i, reg] : llvm::enumerate(elements)) {
       Value bit = arith::AndIOp::create(t.b, word, t.s.i32(static_cast<int32_t>(1U << i)));
       chosen[reg] = t.s.select(t.s.compare(Scalars::Compare::ne, bit, 0), t.registers(op.getTrueValue())[reg],
                                t.registers(op.getFalseValue())[reg]);
     }
+  }
   return chosen;
 }
