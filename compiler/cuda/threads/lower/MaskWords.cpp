@@ -137,8 +137,8 @@ private:
 
 /// Emits a word whose bit i says that element i is at most 0.
 static Value emitWord(Threads &t, const Progression &numbers) {
-  // If the numbers grow, `excess / distance` of them are at most 0, otherwise so many are above 0. The excess fits into
-  // an unsigned word.
+  // `excess / distance` is the number of elements that are at most 0 if the numbers grow, otherwise of those above 0.
+  // The excess fits into an unsigned word.
   const bool grows = numbers.step > 0;
   const int64_t distance = std::abs(numbers.step), limit = (grows ? distance : 0) - numbers.first;
   Value bound = t.s.i32(limit), excess;
@@ -171,15 +171,15 @@ SmallVector<Value> cuda::chooseByBits(Threads &t, arith::SelectOp op) {
   if (!llvm::all_of(words, [&](const Elements &elements) { return cost.add(conditionsOf(elements)); }) ||
       !cost.isLowerForWords())
     return {};
+  SmallVector<Value> emitted =
+      llvm::map_to_vector(words, [&](const Elements &elements) { return emitWord(t, conditionsOf(elements)); });
+  // In this order, ptxas moves seven bits to predicates by one instruction.
   SmallVector<Value> chosen(t.registers(op.getCondition()).size());
-  for (const Elements &elements : words) {
-    Value word = emitWord(t, conditionsOf(elements));
-    // In this order, ptxas moves seven bits to predicates by one instruction.
+  for (auto [elements, word] : llvm::zip_equal(words, emitted))
     for (auto [i, reg] : llvm::enumerate(elements)) {
       Value bit = arith::AndIOp::create(t.b, word, t.s.i32(static_cast<int32_t>(1U << i)));
       chosen[reg] = t.s.select(t.s.compare(Scalars::Compare::ne, bit, 0), t.registers(op.getTrueValue())[reg],
                                t.registers(op.getFalseValue())[reg]);
     }
-  }
   return chosen;
 }
