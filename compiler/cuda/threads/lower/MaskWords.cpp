@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
 constexpr size_t kWordBits = 32;
+constexpr size_t kByteBits = 8;
 
 namespace {
 
@@ -98,10 +100,11 @@ namespace {
 /// The instructions that conditions take, one by one and as words.
 class Cost {
 public:
-  /// Counts the conditions of a word. Returns false if they cannot become one.
+  /// Counts the conditions of a word. Returns false if they cannot become one, or do not fill bytes. A part of a byte
+  /// needs as many instructions and predicates as a byte.
   bool add(ArrayRef<Value> conditions) {
-    ofWords_ += conditions.size() / 4; // A move of seven bits to predicates, and the test of an eighth.
-    return addPart(conditions);
+    ofWords_ += 2 * conditions.size() / kByteBits; // A move of seven bits to predicates, and the test of an eighth.
+    return conditions.size() % kByteBits == 0 && addPart(conditions);
   }
 
   /// Returns true if words save a third or more. They make the first choice wait for a chain of instructions.
@@ -150,11 +153,36 @@ static Value emitWord(Threads &t, const Progression &numbers) {
   return grows ? first : t.s.bitXor(first, t.s.i32(-1));
 }
 
+/// Emits `x + distance`, or the end of the range of i32 that the sum exceeds.
+static Value emitSum(Threads &t, Value x, int64_t distance) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max(), least = std::numeric_limits<int32_t>::min();
+  if (distance > 0)
+    x = arith::MinSIOp::create(t.b, x, t.s.i32(most - distance));
+  if (distance < 0)
+    x = arith::MaxSIOp::create(t.b, x, t.s.i32(least - distance));
+  return t.s.add(x, distance);
+}
+
+/// Returns the progression of which all elements are compared by the conditions. Two numbers are at most 0 if the
+/// larger one is.
+static std::optional<Progression> emitProgression(Threads &t, ArrayRef<Value> conditions) {
+  if (std::optional<Progression> numbers = progressionOf(conditions))
+    return numbers;
+  auto operands = operandsOf(conditions);
+  if (!operands || !isa<arith::AndIOp>(conditions.front().getDefiningOp()))
+    return std::nullopt;
+  std::optional<Progression> lhs = emitProgression(t, (*operands)[0]), rhs = emitProgression(t, (*operands)[1]);
+  if (!lhs || !rhs || lhs->step != rhs->step)
+    return std::nullopt;
+  Value x = arith::MaxSIOp::create(t.b, lhs->x, emitSum(t, rhs->x, rhs->first - lhs->first));
+  return Progression{x, lhs->first, lhs->step};
+}
+
 /// Emits a word whose bit i is `conditions[i]`.
 static Value emitWord(Threads &t, ArrayRef<Value> conditions) {
   if (llvm::all_equal(conditions))
     return arith::ExtSIOp::create(t.b, t.b.getI32Type(), conditions.front());
-  if (std::optional<Progression> numbers = progressionOf(conditions))
+  if (std::optional<Progression> numbers = emitProgression(t, conditions))
     return emitWord(t, *numbers);
   auto operands = *operandsOf(conditions);
   Value lhs = emitWord(t, operands[0]), rhs = emitWord(t, operands[1]);

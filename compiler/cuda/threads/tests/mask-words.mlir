@@ -2,22 +2,20 @@
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Each column of accumulators becomes a word of 16 elements. Both limits are words, and their conjunction is one
-// instruction.
+// Each column of accumulators becomes a word of 16 elements. Both numbers are at most 0 if the larger one is.
 // CHECK-LABEL: func.func @two_limits
-// CHECK: %[[LOW:.*]] = arith.minsi %[[END:.*]], %c8_i32{{.*}} : i32
+// CHECK: %[[LARGER:.*]] = arith.maxsi %[[KEY:.*]], %[[DISTANCE:.*]] : i32
+// CHECK: %[[LOW:.*]] = arith.minsi %[[LARGER]], %c8_i32{{.*}} : i32
 // CHECK: %[[EXCESS:.*]] = arith.subi %c8_i32{{.*}}, %[[LOW]] : i32
 // CHECK: %[[COUNT:.*]] = arith.shrui %[[EXCESS]], %c3_i32{{.*}} : i32
-// CHECK: %[[BEFORE_END:.*]] = llvm.call_intrinsic "llvm.nvvm.bmsk.clamp"(%c0_i32{{.*}}, %[[COUNT]]) : (i32, i32) -> i32
-// CHECK: arith.minsi %[[DIAGONAL:.*]], %c8_i32{{.*}} : i32
-// CHECK: %[[BELOW:.*]] = llvm.call_intrinsic "llvm.nvvm.bmsk.clamp"
-// CHECK: %[[WORD:.*]] = arith.andi %[[BEFORE_END]], %[[BELOW]] : i32
+// CHECK: %[[WORD:.*]] = llvm.call_intrinsic "llvm.nvvm.bmsk.clamp"(%c0_i32{{.*}}, %[[COUNT]]) : (i32, i32) -> i32
 // The next column:
-// CHECK: arith.minsi %[[END]], %c7_i32{{.*}} : i32
-// CHECK: arith.minsi %[[DIAGONAL]], %c7_i32{{.*}} : i32
-// The row 8 further down has the same end.
-// CHECK: llvm.call_intrinsic "llvm.nvvm.bmsk.clamp"(%c0_i32{{.*}}, %[[COUNT]])
-// CHECK: arith.minsi %[[DIAGONAL]], %c16_i32{{.*}} : i32
+// CHECK: arith.minsi %[[LARGER]], %c7_i32{{.*}} : i32
+// The row 8 further down has the same keys, and is 8 further from the diagonal. The sum does not overflow.
+// CHECK: %[[LEAST:.*]] = arith.maxsi %[[DISTANCE]], %c-2147483640_i32{{.*}} : i32
+// CHECK: %[[MOVED:.*]] = arith.addi %[[LEAST]], %c-8_i32{{.*}} : i32
+// CHECK: %[[NEXT:.*]] = arith.maxsi %[[KEY]], %[[MOVED]] : i32
+// CHECK: arith.minsi %[[NEXT]], %c8_i32{{.*}} : i32
 // CHECK: %[[BIT0:.*]] = arith.andi %[[WORD]], %c1_i32{{.*}} : i32
 // CHECK: %[[IS0:.*]] = arith.cmpi ne, %[[BIT0]], %c0_i32
 // CHECK: arith.select %[[IS0]], %{{.*}}, %{{.*}} : f32
@@ -76,7 +74,7 @@ func.func @falling_numbers(%x: f32, %first: i32, %second: i32, %seen: i1, %y: !t
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// One compare takes 32 instructions for the whole tile, because rows share them. Words would save little.
+// One limit takes 32 compares for the whole tile, because rows share them. Words would save little.
 // CHECK-LABEL: func.func @one_limit
 // CHECK-NOT: bmsk
 func.func @one_limit(%x: f32, %end: i32, %y: !tile.view<2xf32>) {
@@ -134,5 +132,27 @@ func.func @other_distances(%x: f32, %first: i32, %end: i32, %y: !tile.view<2xf32
   %s = sm.linear %x [1, 1] : tensor<64x128xf32, #acc>
   %r = arith.select %mask, %s, %hidden : tensor<64x128xi1, #acc>, tensor<64x128xf32, #acc>
   tile.store %r, %y[%c0, %c0] : tensor<64x128xf32, #acc>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Two elements of ten would take another byte.
+// CHECK-LABEL: func.func @parts_of_bytes
+// CHECK-NOT: bmsk
+func.func @parts_of_bytes(%x: f32, %first: i32, %end: i32, %y: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0> : tensor<64x80xi32, #acc>
+  %hidden = arith.constant dense<0xFF800000> : tensor<64x80xf32, #acc>
+  %key = sm.linear %end [0, 1] : tensor<64x80xi32, #acc>
+  %inside = arith.cmpi sle, %key, %zero : tensor<64x80xi32, #acc>
+  %distance = sm.linear %first [-1, 1] : tensor<64x80xi32, #acc>
+  %below = arith.cmpi sle, %distance, %zero : tensor<64x80xi32, #acc>
+  %mask = arith.andi %inside, %below : tensor<64x80xi1, #acc>
+  %s = sm.linear %x [1, 1] : tensor<64x80xf32, #acc>
+  %r = arith.select %mask, %s, %hidden : tensor<64x80xi1, #acc>, tensor<64x80xf32, #acc>
+  tile.store %r, %y[%c0, %c0] : tensor<64x80xf32, #acc>, !tile.view<2xf32>
   return
 }
