@@ -402,6 +402,9 @@ Value Instructions::exp2(Value x) { return intrinsic(b_, "llvm.nvvm.ex2.approx.f
 Value Instructions::log2(Value x) { return intrinsic(b_, "llvm.nvvm.lg2.approx.ftz.f", x); }
 Value Instructions::reciprocal(Value x) { return intrinsic(b_, "llvm.nvvm.rcp.approx.ftz.f", x); }
 Value Instructions::divide(Value x, Value y) { return intrinsic(b_, "llvm.nvvm.div.full", {x, y}); }
+Value Instructions::lowBits(Value count) {
+  return intrinsic(b_, "llvm.nvvm.bmsk.clamp", {arith::ConstantOp::create(b_, b_.getI32IntegerAttr(0)), count});
+}
 /// Emits inline assembly, because LLVM has no intrinsic for it.
 Value Instructions::tanh(Value x) {
   return LLVM::InlineAsmOp::create(b_, x.getType(), x, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,

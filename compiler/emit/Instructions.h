@@ -136,6 +136,8 @@ public:
   mlir::Value reciprocal(mlir::Value x);
   mlir::Value divide(mlir::Value x, mlir::Value y); ///< f32, approximate to 2 ulp.
   mlir::Value tanh(mlir::Value x);                  ///< f32, relative error below 2^-10.9.
+  /// Returns an i32 whose low `count` bits are 1. `count` is an unsigned i32, and may be larger than 32.
+  mlir::Value lowBits(mlir::Value count);
   /// Returns two 16-bit elements as one i32, with `low` in the low half. `unpack` is the inverse.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Type element, mlir::Value word);

@@ -64,6 +64,7 @@ constexpr Spelling kMachine[] = {
     {Intrinsic::nvvm_rcp_approx_ftz_f, "rcp.approx.ftz.f32 $0, $1"},
     {Intrinsic::nvvm_div_full, "div.full.f32 $0, $1, $2"},
     {Intrinsic::nvvm_f2tf32_rna, "cvt.rna.tf32.f32 $0, $1"},
+    {Intrinsic::nvvm_bmsk_clamp, "bmsk.clamp.b32 $0, $1, $2"},
     {Intrinsic::nvvm_prmt, "prmt.b32 $0, $1, $2, $3"},
     {Intrinsic::nvvm_ff2f16x2_rn, "cvt.rn.f16x2.f32 $0, $1, $2"},
     {Intrinsic::nvvm_ff2bf16x2_rn, "cvt.rn.bf16x2.f32 $0, $1, $2"},

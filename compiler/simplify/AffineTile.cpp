@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/AffineTile.h"
 #include "compiler/sm/Multiples.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -193,6 +194,8 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
     return AffineTile(type.getRank(), number.getSplatValue<APInt>().getSExtValue());
   if (isa<tile::IotaOp>(op))
     return AffineTile::iota();
+  if (auto linear = dyn_cast<sm::LinearOp>(op))
+    return AffineTile(linear.getFirst(), linear.getSteps());
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
       broadcast && !isa<RankedTensorType>(op->getOperand(0).getType()))
     return AffineTile(type.getRank(), broadcast.getSource());

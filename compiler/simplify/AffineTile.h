@@ -22,6 +22,10 @@ public:
   explicit AffineTile(size_t rank, int64_t constant = 0) : constant_(constant), steps_(rank, 0) {}
   /// Makes a tile whose elements all equal `scalar`.
   AffineTile(size_t rank, mlir::Value scalar);
+  /// Makes a tile whose first element is `first`.
+  AffineTile(mlir::Value first, llvm::ArrayRef<int64_t> steps) : AffineTile(steps.size(), first) {
+    steps_.assign(steps.begin(), steps.end());
+  }
   /// Returns the tile 0, 1, 2, ...
   static AffineTile iota();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/AffineTile.h"
+#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
@@ -7,6 +8,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
@@ -42,8 +44,11 @@ constexpr int64_t far = int64_t(1) << 30;
 
 /// Clamps `number`, the first element of a tile, to [-far, far]. All elements of the tile stay on the same side of 0.
 static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
-  number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
-  number = arith::MaxSIOp::create(b, number, arith::ConstantIndexOp::create(b, -far));
+  const ConstantIntRanges range = IntegerRanges().of(number);
+  if (range.smax().sgt(far))
+    number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
+  if (range.smin().slt(-far))
+    number = arith::MaxSIOp::create(b, number, arith::ConstantIndexOp::create(b, -far));
   return arith::IndexCastOp::create(b, b.getI32Type(), number);
 }
 
@@ -79,9 +84,46 @@ static void compareWithConstant(arith::CmpIOp compare) {
   compare.erase();
 }
 
+/// Returns the distance of the largest element of a tile from its first one, which is the smallest. Returns nothing if
+/// another element is smaller.
+static std::optional<int64_t> extent(const AffineTile &tile, ArrayRef<int64_t> shape) {
+  int64_t extent = 0;
+  for (auto [step, size] : llvm::zip_equal(tile.steps(), shape)) {
+    if (step < 0)
+      return std::nullopt;
+    extent += step * (size - 1);
+  }
+  return extent;
+}
+
+/// Takes the modulus of the first element only, if it is a multiple of a power of two that no other one reaches.
+static void countInPeriod(arith::AndIOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  DenseIntElementsAttr mask;
+  if (!type || !type.getElementType().isInteger(32) || !matchPattern(op.getRhs(), m_Constant(&mask)) ||
+      !mask.isSplat() || !mask.getSplatValue<APInt>().isMask())
+    return;
+  std::optional<AffineTile> positions = AffineTiles().find(op.getLhs());
+  std::optional<int64_t> most = positions ? extent(*positions, type.getShape()) : std::nullopt;
+  if (!most || *most == 0)
+    return;
+  const int64_t period = mask.getSplatValue<APInt>().getZExtValue() + 1;
+  const auto aligned = static_cast<int64_t>(llvm::PowerOf2Ceil(*most + 1));
+  if (aligned > period || !positions->firstIsMultipleOf(aligned))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value first = arith::ConstantIndexOp::create(b, 0);
+  if (!positions->firstIsMultipleOf(period))
+    first = arith::AndIOp::create(b, positions->first(b), arith::ConstantIndexOp::create(b, period - 1));
+  first = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), first);
+  op.replaceAllUsesWith(sm::LinearOp::create(b, type, first, positions->steps()).getResult());
+  op.erase();
+}
+
 namespace {
 struct LinearPositions : simplify::impl::LinearPositionsBase<LinearPositions> {
   void runOnOperation() override {
+    getOperation()->walk(countInPeriod);
     getOperation()->walk(countUp);
     getOperation()->walk(compareWithConstant);
   }

@@ -303,6 +303,9 @@ def LinearPositions : Pass<"linear-positions"> {
     rewritten, too, such as the mask of the last keys. ptxas would keep the loop-invariant part of the positions in 31
     registers for 128 keys. In other modules, loads need these positions anyway.
 
+    `and` of positions and 2^n - 1 gives positions, too, if the tile does not cross a multiple of 2^n. Only the first
+    element is then taken modulo 2^n.
+
     Runs after `boundary-masks`, which analyses the positions.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::sm::SmDialect"];

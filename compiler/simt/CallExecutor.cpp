@@ -251,6 +251,18 @@ private:
     return replace(op, LLVM::FDivOp::create(b, x, y).getResult());
   }
 
+  /// Sets `count` bits of a word, from bit `from` on. Bits beyond the word do not matter.
+  LogicalResult replaceByMask(LLVM::CallIntrinsicOp op, Value from, Value count) {
+    const Type i64 = b.getI64Type();
+    auto number = [&](int64_t x) { return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(x)).getResult(); };
+    auto limited = [&](Value x) {
+      return LLVM::UMinOp::create(b, LLVM::ZExtOp::create(b, i64, x), number(32)).getResult();
+    };
+    Value end = LLVM::ShlOp::create(b, number(1), limited(count));
+    Value mask = LLVM::ShlOp::create(b, LLVM::SubOp::create(b, end, number(1)), limited(from));
+    return replace(op, LLVM::TruncOp::create(b, b.getI32Type(), mask).getResult());
+  }
+
   LogicalResult lower(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin();
     if (name == "llvm.nvvm.ex2.approx.ftz")
@@ -261,6 +273,8 @@ private:
       return replaceByQuotient(op, calls_.f32(1), op.getArgs()[0]);
     if (name == "llvm.nvvm.div.full")
       return replaceByQuotient(op, op.getArgs()[0], op.getArgs()[1]);
+    if (name == "llvm.nvvm.bmsk.clamp")
+      return replaceByMask(op, op.getArgs()[0], op.getArgs()[1]);
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();
   }
 

@@ -110,6 +110,64 @@ TEST_P(Conditions, OfRowsAndColumns) {
   EXPECT_EQ(y(2, 1), 2);
 }
 
+/// Diagonals before, in and beyond the accumulators of a product, alone and combined.
+TEST_P(Conditions, OfPositionsInAProduct) {
+  constexpr int64_t rows = 64, columns = 128, count = 41;
+  auto a = Array<Bf16>::random({rows, 16}, 3), b = Array<Bf16>::random({16, columns}, 4);
+  Array<float> all({rows, columns}), below({count * rows, columns}), band({count * rows, columns}),
+      corner({count * rows, columns}), either({count * rows, columns});
+  auto shiftAt = [](auto i) { return i * 5 - 70; };
+  run(
+      [=](View A, View B, View All, View Below, View Band, View Corner, View Either) {
+        for (Value i : range(0, count)) {
+          Value c = dot(A.load(0, {rows, 16}), B.load(0, {16, columns}));
+          Value row = asColumn(iota(rows)), column = asRow(iota(columns)), distance = column - row;
+          Value isBelow = distance <= shiftAt(i), isInBand = isBelow & (distance >= shiftAt(i) - 40);
+          Value isInCorner = isBelow & (column + row <= shiftAt(i) + 60);
+          Value isInPeriod = ((row + i * rows) & 127) >= (column & 127);
+          All.store(0, c);
+          Below.store({i * rows, 0}, select(isBelow, c, -9.0));
+          Band.store({i * rows, 0}, select(isInBand, c, -9.0));
+          Corner.store({i * rows, 0}, select(isInCorner, c, -9.0));
+          Either.store({i * rows, 0}, select(isInPeriod | !isInBand, -9.0, c));
+        }
+      },
+      a, b, all, below, band, corner, either);
+  for (int64_t n = 0; n < count * rows; ++n)
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t i = n % rows, distance = j - i, shift = shiftAt(n / rows);
+      const bool isBelow = distance <= shift, isInBand = isBelow && distance >= shift - 40;
+      ASSERT_EQ(below(n, j), isBelow ? all(i, j) : -9.f) << i << ", " << j << " with " << shift;
+      ASSERT_EQ(band(n, j), isInBand ? all(i, j) : -9.f) << i << ", " << j << " with " << shift;
+      ASSERT_EQ(corner(n, j), isBelow && j + i <= shift + 60 ? all(i, j) : -9.f) << i << ", " << j << " with " << shift;
+      ASSERT_EQ(either(n, j), n % 128 >= j || !isInBand ? -9.f : all(i, j)) << i << ", " << j << " with " << shift;
+    }
+}
+
+/// Positions that are much further from the tile than its elements from each other.
+TEST_P(Conditions, OfFarPositions) {
+  constexpr int64_t rows = 64, columns = 128, far = int64_t{1} << 40;
+  auto a = Array<Bf16>::random({rows, 16}, 3), b = Array<Bf16>::random({16, columns}, 4);
+  Array<float> all({rows, columns}), y({4 * rows, columns});
+  run(
+      [=](View A, View B, View All, View Y) {
+        Value c = dot(A.load(0, {rows, 16}), B.load(0, {16, columns}));
+        All.store(0, c);
+        for (Value i : range(0, 2)) {
+          Value shift = cast(i64, i) * (2 * far) - far;
+          Value distance = cast(i64, asRow(iota(columns)) - asColumn(iota(rows)));
+          Y.store({i * rows, 0}, select(distance <= shift, c, -9.0));
+          Y.store({(i + 2) * rows, 0}, select(distance >= shift, c, -9.0));
+        }
+      },
+      a, b, all, y);
+  for (int64_t n = 0; n < 4 * rows; ++n)
+    for (int64_t j = 0; j < columns; ++j) {
+      const bool isChosen = n / rows == 1 || n / rows == 2;
+      ASSERT_EQ(y(n, j), isChosen ? all(n % rows, j) : -9.f) << n << ", " << j;
+    }
+}
+
 /// Each token chooses two of eight experts. A list of conditions tells the tokens that chose one of the first three.
 TEST_P(Conditions, OfLists) {
   Array<int32_t> first({64}), second({64}), none({64}), y({64});

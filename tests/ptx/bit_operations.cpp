@@ -69,6 +69,16 @@ uint64_t permuteBytes(const uint64_t *x) {
   return result;
 }
 
+/// `bmsk.clamp`: sets bits from a first one on.
+std::optional<Operation> mask(const Words &words) {
+  if (words.size() != 3 || words[1] != "clamp" || words[2] != "b32")
+    return std::nullopt;
+  return uniform(kWord, 2, [](const uint64_t *x) {
+    const uint64_t start = std::min<uint64_t>(x[0], 32), count = std::min<uint64_t>(x[1], 32);
+    return ((uint64_t{1} << count) - 1) << start;
+  });
+}
+
 std::optional<Operation> funnelShift(const Words &words) {
   if (words.size() != 4 || (words[2] != "wrap" && words[2] != "clamp") || words[3] != "b32")
     return std::nullopt;
@@ -104,6 +114,8 @@ std::optional<Operation> bitOperation(const Words &words, Type type) {
   const std::string &name = words[0];
   if (name == "shf")
     return funnelShift(words);
+  if (name == "bmsk")
+    return mask(words);
   if (words.size() != 2)
     return std::nullopt;
   if (name == "shl" && type.kind == Type::Kind::bits)

@@ -57,6 +57,9 @@ TEST(PtxMachine, ComputesIntegers) {
   EXPECT_EQ(resultOf("mul.hi.u32 %r1, %r0, -2;", 5), 4u);
   EXPECT_EQ(resultOf("rem.s32 %r1, %r0, 4;", static_cast<uint32_t>(-7)), static_cast<uint32_t>(-3));
   EXPECT_EQ(resultOf("bfe.s32 %r1, %r0, 4, 4;", 0x80), 0xfffffff8);
+  EXPECT_EQ(resultOf("bmsk.clamp.b32 %r1, 0, %r0;", 5), 31u);
+  EXPECT_EQ(resultOf("bmsk.clamp.b32 %r1, 0, %r0;", 0x80000000), 0xffffffff);
+  EXPECT_EQ(resultOf("bmsk.clamp.b32 %r1, %r0, 40;", 31), 0x80000000);
   EXPECT_EQ(resultOf("prmt.b32 %r1, %r0, 305419896, 0x7a41;", 0x00808000), 0x12ff7880u);
   EXPECT_EQ(resultOf("shf.l.wrap.b32 %r1, 1, %r0, 33;", 0x80000000), 0u);
 }

@@ -30,6 +30,15 @@ define ptx_kernel void @machine(i32 %x) {
   ret void
 }
 
+; CHECK-LABEL: .visible .entry low_bits(
+define ptx_kernel void @low_bits(i32 %x) {
+  ; CHECK: bmsk.clamp.b32 %r[[M:[0-9]+]], 0, %r{{[0-9]+}};
+  %m = call i32 @llvm.nvvm.bmsk.clamp(i32 0, i32 %x)
+  ; CHECK: st %r[[M]];
+  call void asm sideeffect "st $0;", "r"(i32 %m)
+  ret void
+}
+
 ; These intrinsics come from arithmetic that LLVM rewrites.
 ; CHECK-LABEL: .visible .entry generic(
 define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
@@ -59,6 +68,7 @@ define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
   ret void
 }
 
+declare i32 @llvm.nvvm.bmsk.clamp(i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)

@@ -125,3 +125,66 @@ func.func @steep(%i: index, %j: index) -> tensor<64x32xi1> {
   %0 = arith.cmpi sge, %a, %b : tensor<64x32xindex>
   return %0 : tensor<64x32xi1>
 }
+
+// A tile that begins at a multiple of its size does not cross the end of a period. The first distance is small.
+
+// CHECK-LABEL: @period
+// CHECK-SAME: %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
+// CHECK-DAG: %[[MASK:.*]] = arith.constant 127 : index
+// CHECK-DAG: %[[SIZE:.*]] = arith.constant 64 : index
+// CHECK: %[[ROW:.*]] = arith.muli %[[I]], %[[SIZE]] : index
+// CHECK: %[[FIRST_ROW:.*]] = arith.andi %[[ROW]], %[[MASK]] : index
+// CHECK-NOT: arith.minsi
+// CHECK-NOT: arith.maxsi
+// CHECK: %[[FIRST:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[NUMBERS:.*]] = sm.linear %[[FIRST]] [-1, 1] : tensor<64x128xi32>
+// CHECK: arith.cmpi sle, %[[NUMBERS]], %{{.*}}
+// CHECK-NOT: arith.andi
+func.func @period(%i: index, %j: index) -> tensor<64x128xi1> {
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %i64 = arith.muli %i, %c64 : index
+  %j128 = arith.muli %j, %c128 : index
+  %i32 = arith.index_cast %i64 : index to i32
+  %j32 = arith.index_cast %j128 : index to i32
+  %i0 = tile.broadcast %i32 : i32 -> tensor<64x1xi32>
+  %j0 = tile.broadcast %j32 : i32 -> tensor<1x128xi32>
+  %rows = tile.iota : tensor<64xi32>
+  %keys = tile.iota : tensor<128xi32>
+  %column = tile.reshape %rows : tensor<64xi32> -> tensor<64x1xi32>
+  %line = tile.reshape %keys : tensor<128xi32> -> tensor<1x128xi32>
+  %row = arith.addi %i0, %column : tensor<64x1xi32>
+  %key = arith.addi %j0, %line : tensor<1x128xi32>
+  %row_mask = arith.constant dense<127> : tensor<64x1xi32>
+  %key_mask = arith.constant dense<127> : tensor<1x128xi32>
+  %row_part = arith.andi %row, %row_mask : tensor<64x1xi32>
+  %key_part = arith.andi %key, %key_mask : tensor<1x128xi32>
+  %a = tile.broadcast %row_part : tensor<64x1xi32> -> tensor<64x128xi32>
+  %b = tile.broadcast %key_part : tensor<1x128xi32> -> tensor<64x128xi32>
+  %0 = arith.cmpi sge, %a, %b : tensor<64x128xi32>
+  return %0 : tensor<64x128xi1>
+}
+
+// These tiles may cross the end of a period, or the mask leaves out other bits.
+
+// CHECK-LABEL: @other_periods
+// CHECK-NOT: sm.linear
+// CHECK-COUNT-3: arith.andi %{{.*}} : tensor<64xi32>
+func.func @other_periods(%i: i32) -> (tensor<64xi32>, tensor<64xi32>, tensor<64xi32>) {
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %i32 = arith.muli %i, %c32 : i32
+  %i64 = arith.muli %i, %c64 : i32
+  %first32 = tile.broadcast %i32 : i32 -> tensor<64xi32>
+  %first64 = tile.broadcast %i64 : i32 -> tensor<64xi32>
+  %rows = tile.iota : tensor<64xi32>
+  %row32 = arith.addi %first32, %rows : tensor<64xi32>
+  %row64 = arith.addi %first64, %rows : tensor<64xi32>
+  %m31 = arith.constant dense<31> : tensor<64xi32>
+  %m127 = arith.constant dense<127> : tensor<64xi32>
+  %m126 = arith.constant dense<126> : tensor<64xi32>
+  %0 = arith.andi %row32, %m127 : tensor<64xi32>
+  %1 = arith.andi %row64, %m31 : tensor<64xi32>
+  %2 = arith.andi %row64, %m126 : tensor<64xi32>
+  return %0, %1, %2 : tensor<64xi32>, tensor<64xi32>, tensor<64xi32>
+}

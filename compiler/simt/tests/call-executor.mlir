@@ -146,3 +146,20 @@ llvm.func @round(%x: f32, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = a
   llvm.store %narrow, %pointer : bf16, !llvm.ptr
   llvm.return
 }
+
+// -----
+
+// A mask of 32 bits or more has all bits.
+// CHECK-LABEL: llvm.func @low_bits(
+// CHECK: %[[WIDE:.*]] = llvm.zext %{{.*}} : i32 to i64
+// CHECK: %[[COUNT:.*]] = llvm.intr.umin(%[[WIDE]], %{{.*}}) : (i64, i64) -> i64
+// CHECK: llvm.shl %{{.*}}, %[[COUNT]] : i64
+// CHECK: llvm.trunc %{{.*}} : i64 to i32
+// CHECK-NOT: call_intrinsic
+llvm.func @low_bits(%count: i32, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %mask = llvm.call_intrinsic "llvm.nvvm.bmsk.clamp"(%zero, %count) : (i32, i32) -> i32
+  %pointer = llvm.inttoptr %place : i64 to !llvm.ptr
+  llvm.store %mask, %pointer : i32, !llvm.ptr
+  llvm.return
+}

@@ -66,6 +66,12 @@ LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
   Value result = op->getResult(0);
   auto tile = dyn_cast<RankedTensorType>(result.getType());
   SmallVector<Value> registers;
+  if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<RankedTensorType>(select.getCondition().getType()))
+    registers = chooseByBits(t, select);
+  if (!registers.empty()) {
+    t.define(result, registers);
+    return success();
+  }
   for (unsigned reg = 0; reg < (tile ? registerCount(tile) : 1); ++reg) {
     SmallVector<Value, 5> operands;
     for (Value operand : op->getOperands())

@@ -46,6 +46,10 @@ void addRandomLowerings(Lowerings &known);
 /// value with a scalar in the low bytes.
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
 
+/// Returns the registers of a choice between two tiles on conditions of positions, which become bits of words. Returns
+/// nothing if that saves few instructions.
+llvm::SmallVector<mlir::Value> chooseByBits(Threads &t, mlir::arith::SelectOp op);
+
 /// Lowers arithmetic on scalars, or on tiles element by element.
 mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
 
