@@ -28,9 +28,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int kChunk = 128;     ///< Sequences that `decode_spans` looks at together.
 constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More make code that takes longer to fetch.
-constexpr int kMergedRows = 8;
-constexpr int kPartsTogether = 8; ///< Parts of a run that `decode_merge` adds at once.
-constexpr int kLastKeys = 16;     ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kPartsTogether = 32; ///< Parts of a run that `decode_merge` adds at once.
+constexpr int kLastKeys = 16;      ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 
 /// The columns of `spans`. A span has the runs and the blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstBlock = 2, kEndBlock = 3, kSpanColumns = 4;
@@ -228,47 +227,41 @@ void decode(const Config &c, const DecodeViews &views) {
   }
 }
 
-/// Merges the parts of a run. `sinks` is a view of f32 [heads], if there are sinks.
+/// Merges the parts of a row of a run. `sinks` is a view of f32 [heads], if there are sinks.
 void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                  View O, View L, std::span<const View> table, std::span<const View> sinks) {
   const Sizes32 n(Q, K);
-  const Value kv_head = programId(1), batch = programId(2), row = programId(0) * kMergedRows;
+  const Value row = programId(0), kv_head = programId(1), batch = programId(2);
+  const Value head = wide(narrow(kv_head) * n.group + narrow(row) / n.queries), query = wide(narrow(row) % n.queries);
   const Blocks blocks(c, clipped(lengths.gather(batch), capacityOf(c, K, table)), n.queries);
   const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * blocks.count;
-  const Value perSpan = max(spans.gather(0, kEndBlock), 1);
-  const Value run = narrow(batch) * n.kv_heads + narrow(kv_head);
+  const Value perSpan = max(spans.gather(0, kEndBlock), 1), run = narrow(batch) * n.kv_heads + narrow(kv_head);
   const Value first = run + start / perSpan, last = run + (start + blocks.count - 1) / perSpan;
-  const Rows rows(n, row, kMergedRows, narrow(kv_head));
-
   const Value end = select(blocks.count > 0, last + 1, first);
-
-  // The LSE of all parts, and of the sink.
-  Var most = sinks.empty() ? fill({kMergedRows}, -infinity) : sinks.front().gather(rows.head);
-  Var sum = select(most == -infinity, 0.0, fill({kMergedRows}, 1.0));
-  const auto load = [&](Value place) { // [kPartsTogether, kMergedRows]
-    Value isPart = cast(i32, place) + iota(kPartsTogether) < end;
-    return select(asColumn(isPart), part_lse.load({place, row}, {kPartsTogether, kMergedRows}), -infinity);
+  const auto placesFrom = [&](Value place) { // [kPartsTogether], -1 where there is no part.
+    Value at = narrow(place) + iota(kPartsTogether);
+    return select(at < end, at, -1);
   };
+  const auto lseAt = [&](Value places) { return select(places < 0, -infinity, part_lse.gather(places, row)); };
+
+  Var most = sinks.empty() ? fill({1}, -infinity) : fill({1}, sinks.front().gather(head));
+  Var sum = select(most == -infinity, 0.0, fill({1}, 1.0));
   for (Value place : range(wide(first), wide(end), kPartsTogether)) {
-    Value lse = load(place), higher = max(most, reduceMax(lse, 0));
+    Value lse = lseAt(placesFrom(place)), higher = max(most, reduceMax(lse, 0));
     Value origin = select(higher == -infinity, 0.0, higher);
-    sum = sum * exp(most - origin) + reduceSum(exp(lse - asRow(origin)), 0);
+    sum = sum * exp(most - origin) + reduceSum(exp(lse - origin), 0);
     most = higher;
   }
-  const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse);
+  const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse); // [1]
 
-  Var o = fill({kMergedRows, c.problem.value_dim}, 0.0);
+  Var o = fill({c.problem.value_dim}, 0.0);
   for (Value place : range(wide(first), wide(end), kPartsTogether)) {
-    for (int part = 0; part < kPartsTogether; ++part) {
-      const Value at = place + part, part_lse_at = part_lse.at(at).load(row, {kMergedRows});
-      const Value weight = select(at < end, exp(part_lse_at - origin), 0.0);         // [kMergedRows]
-      const Value tile = parts.at(at).load(row, {kMergedRows, c.problem.value_dim}); // Of no part, it may be NaN.
-      o = o + select(asColumn(weight == 0.0), 0.0, asColumn(weight) * tile);
-    }
+    Value places = placesFrom(place), weight = exp(lseAt(places) - origin); // [kPartsTogether]
+    Value tile = parts.gather(asColumn(places), row, asRow(iota(c.problem.value_dim)));
+    o = o + reduceSum(asColumn(weight) * tile, 0);
   }
-  O.scatter(cast(c.problem.dtype, o), batch, asColumn(rows.head), asColumn(rows.query),
-            asRow(iota(c.problem.value_dim)));
-  L.scatter(lse, batch, rows.head, rows.query);
+  O.at(batch, head, query).store(0, o);
+  L.at(batch, head).store(query, lse);
 }
 
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
@@ -422,7 +415,7 @@ KernelSpec mergeKernel(const Config &c, const Shared &t) {
                                         output("lse", f32, {kBatch, kHeads, kQueries})},
                                        {table, sinks}),
                                 record)
-      .grid(ceilDiv(Shared::rows(), kMergedRows), kKvHeads, kBatch);
+      .grid(Shared::rows(), kKvHeads, kBatch);
 }
 
 Status checkDecode(const DecodeProblem &problem) {
