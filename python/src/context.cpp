@@ -91,6 +91,12 @@ tegula_context *contextOf(const Tensor &tensor) {
   return context;
 }
 
+std::optional<torch::stable::accelerator::DeviceGuard> guardFor(const Tensor &tensor) {
+  if (!tensor.is_cuda())
+    return std::nullopt;
+  return std::optional<torch::stable::accelerator::DeviceGuard>(std::in_place, tensor.get_device_index());
+}
+
 void *streamOf(const Tensor &tensor) {
   if (!tensor.is_cuda())
     return nullptr;

@@ -4,7 +4,6 @@
 // in tegula/_operators.py.
 #include "context.h"
 
-#include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
@@ -40,13 +39,6 @@ std::array<int64_t, 4> shapeOf(const tegula_tensor &tensor) {
     throw std::runtime_error("q, k and v must be [batch, heads, length, dim]; one has " + std::to_string(tensor.rank) +
                              " dimensions");
   return {tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]};
-}
-
-/// Makes the device of a tensor the current one.
-std::optional<torch::stable::accelerator::DeviceGuard> guardFor(const Tensor &tensor) {
-  if (!tensor.is_cuda())
-    return std::nullopt;
-  return std::optional<torch::stable::accelerator::DeviceGuard>(std::in_place, tensor.get_device_index());
 }
 
 /// Returns plain attention of the inputs.

@@ -14,12 +14,12 @@ import suite
 import torch
 from tegula import flash_attn
 
-LEFT_OUT = ("varlen", "kvcache", "splitkv")
+LEFT_OUT = ("varlen", "splitkv")
 
 flash_attn.install()
 flash_attn.__path__ = [os.path.join(os.environ["TEGULA_SUITE_SOURCE"], "flash_attn")]
 flash_attn._get_block_size_n = lambda *_: 1 << 30  # Rows of s_dmask are relative to one maximum.
-for name in ("flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func"):
+for name in ("flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_with_kvcache"):
     setattr(flash_attn, name, suite.counts(getattr(flash_attn, name)))
 
 if not torch.cuda.is_available():

@@ -14,6 +14,7 @@ torch.ops.load_library(pathlib.Path(__file__).with_name("_torch.so"))
 forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
 scores = torch.ops.tegula.attention_scores.default
+decode = torch.ops.tegula.decode.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
@@ -30,6 +31,11 @@ def _empty_ordered_as(like, sizes):
 
 
 @torch.library.register_fake("tegula::attention_forward")
+def _(q, k, v, *options):
+    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::decode")
 def _(q, k, v, *options):
     return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The functions of the package flash_attn (Dao-AILab/flash-attention, version 2) for fixed lengths.
+"""The functions of the package flash_attn (Dao-AILab/flash-attention, version 2) for fixed lengths and for caches.
 
 Tensors are [batch, length, heads, dim]. Causal masks, windows and ALiBi count from the last query and key. What Tegula does not
 compute raises NotImplementedError with its name.
@@ -10,6 +10,7 @@ import sys
 import torch
 
 from ._attention import attention
+from ._decode import decode
 
 __all__ = ["install", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
            "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache"]
@@ -66,6 +67,73 @@ def flash_attn_qkvpacked_func(qkv, *args, **options):
     return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], *args, **options)
 
 
+def _rotated(x, cos, sin, positions, interleaved):
+    """Returns x [batch, length, heads, dim] with rotary embedding (Su et al. 2021) in its first 2 * cos.shape[1] columns.
+    `positions` are [batch, length]. Pairs are neighbours if `interleaved`, otherwise halves."""
+    dim = 2 * cos.shape[-1]
+    cos, sin = (table[positions.long()][:, :, None].float() for table in (cos, sin))
+    part = x[..., :dim].float()
+    a, b = (part[..., 0::2], part[..., 1::2]) if interleaved else part.chunk(2, -1)
+    pairs = (a * cos - b * sin, a * sin + b * cos)
+    turned = torch.stack(pairs, -1).flatten(-2) if interleaved else torch.cat(pairs, -1)
+    return torch.cat([turned.to(x.dtype), x[..., dim:]], -1)
+
+
+def _append(cache, new, entries, positions, block_table):
+    """Writes new [batch, length, heads, dim] to the cache, at `positions` [batch, length] of the sequences."""
+    if block_table is None:
+        cache[entries[:, None].expand_as(positions), positions] = new
+    else:
+        page_size = cache.shape[1]
+        cache[block_table.long().gather(1, positions // page_size), positions % page_size] = new
+
+
+def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None, cache_seqlens=None,
+                            cache_batch_idx=None, cache_leftpad=None, block_table=None, softmax_scale=None, causal=False,
+                            window_size=(-1, -1), softcap=0.0, rotary_interleaved=True, alibi_slopes=None, num_splits=0,
+                            return_softmax_lse=False):
+    """Returns o [batch, seqlen_q, heads, value_dim]; with `return_softmax_lse` o and lse, float32 [batch, heads, seqlen_q].
+
+    q is [batch, seqlen_q, heads, dim]. The caches are [batch_cache, longest, kv_heads, dim], or with a block_table, int32 [batch,
+    pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
+    None: all. k and v [batch, new, kv_heads, dim] are written behind them first, and then count as keys. rotary_cos and
+    rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache; this copies
+    them. num_splits has no effect."""
+    if cache_leftpad is not None:
+        raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has no cache_leftpad")
+    if alibi_slopes is not None and alibi_slopes.dim() != 1:
+        raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has alibi_slopes of shape [heads] only")
+    if block_table is not None and cache_batch_idx is not None:
+        raise NotImplementedError("flash_attn.flash_attn_with_kvcache: block_table and cache_batch_idx exclude each other")
+    batch, device = q.shape[0], q.device
+    longest = k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
+    if cache_seqlens is None:
+        cache_seqlens = longest
+    if isinstance(cache_seqlens, int):
+        cache_seqlens = torch.full((batch,), cache_seqlens, dtype=torch.int32, device=device)
+    entries = torch.arange(batch, device=device) if cache_batch_idx is None else cache_batch_idx.long()
+    lengths = cache_seqlens
+    if rotary_cos is not None:
+        # Without a mask that depends on positions, all queries are at the first new key.
+        steps = torch.arange(q.shape[1], device=device) * (causal or tuple(window_size) != (-1, -1))
+        q = _rotated(q, rotary_cos, rotary_sin, cache_seqlens[:, None] + steps, rotary_interleaved)
+    if k is not None:
+        positions = cache_seqlens[:, None].long() + torch.arange(k.shape[1], device=device)
+        if rotary_cos is not None:
+            k = _rotated(k, rotary_cos, rotary_sin, positions, rotary_interleaved)
+        _append(k_cache, k, entries, positions, block_table)
+        _append(v_cache, v, entries, positions, block_table)
+        lengths = cache_seqlens + k.shape[1]
+    if cache_batch_idx is not None:
+        k_cache, v_cache = k_cache[entries], v_cache[entries]
+    with torch.no_grad():
+        o, lse = decode(q.transpose(1, 2), k_cache.transpose(1, 2), v_cache.transpose(1, 2), lengths.int(), block_table,
+                        causal=causal, window=tuple(None if bound < 0 else int(bound) for bound in window_size),
+                        scale=softmax_scale, softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
+    o = o.transpose(1, 2)
+    return (o, lse) if return_softmax_lse else o
+
+
 def _refused(name, what):
     def function(*args, **options):
         raise NotImplementedError(f"flash_attn.{name}: Tegula has no {what}")
@@ -79,4 +147,3 @@ flash_attn_varlen_kvpacked_func = _refused("flash_attn_varlen_kvpacked_func",
                                            "sequences of variable lengths in one tensor")
 flash_attn_varlen_qkvpacked_func = _refused("flash_attn_varlen_qkvpacked_func",
                                             "sequences of variable lengths in one tensor")
-flash_attn_with_kvcache = _refused("flash_attn_with_kvcache", "cache of keys and values")

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Attention of new queries on a cache of keys and values, as an operator of PyTorch.
+#include "context.h"
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tegula_torch {
+namespace {
+
+using torch::headeronly::ScalarType;
+using OptionalTensor = std::optional<Tensor>;
+
+/// What decides which kernels a call has.
+struct Key {
+  tegula_context *context;
+  int32_t dtype, head_dim, value_dim, causal, page_size, rows, variants, sinks;
+  int64_t window_left, window_right;
+  double softcap;
+
+  auto operator<=>(const Key &) const = default;
+};
+
+/// Returns the plan of a key. Plans live as long as the process, as contexts do.
+tegula_plan *planOf(const Key &key) {
+  static std::mutex mutex;
+  static std::map<Key, tegula_plan *> plans;
+  const std::lock_guard lock(mutex);
+  tegula_plan *&plan = plans[key];
+  if (plan != nullptr)
+    return plan;
+  tegula_attention_problem attention{};
+  attention.struct_size = sizeof attention;
+  attention.dtype = key.dtype;
+  attention.head_dim = key.head_dim;
+  attention.value_dim = key.value_dim;
+  attention.causal = key.causal != 0 ? TEGULA_CAUSAL_BOTTOM_RIGHT : TEGULA_CAUSAL_NONE;
+  attention.bottom_right = 1;
+  attention.variants = key.variants;
+  attention.window_left = key.window_left;
+  attention.window_right = key.window_right;
+  attention.softcap = key.softcap;
+  attention.sinks = key.sinks;
+  tegula_decode_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.page_size = key.page_size;
+  problem.expected_rows = key.rows;
+  problem.attention = &attention;
+  tegula_error *error = nullptr;
+  check(tegula_plan_create_decode(key.context, &problem, &plan, &error), error);
+  return plan;
+}
+
+/// The arguments of a launch, in the order of tegula_plan_create_decode.
+class Arguments {
+public:
+  void add(const char *name, const Tensor &tensor) {
+    views_[count_] = view(name, tensor);
+    arguments_[count_].kind = TEGULA_TENSOR;
+    arguments_[count_].value.tensor = &views_[count_];
+    ++count_;
+  }
+  void add(const char *name, const OptionalTensor &tensor) {
+    if (tensor)
+      add(name, *tensor);
+  }
+  void add(float scalar) {
+    arguments_[count_].kind = TEGULA_SCALAR_F32;
+    arguments_[count_].value.f32 = scalar;
+    ++count_;
+  }
+
+  const tegula_argument *data() const { return arguments_.data(); }
+  uint32_t size() const { return count_; }
+
+private:
+  std::array<tegula_tensor, 10> views_{};
+  std::array<tegula_argument, 10> arguments_{};
+  uint32_t count_ = 0;
+};
+
+/// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
+std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale,
+                                  bool causal, const OptionalTensor &page_table, const OptionalTensor &alibi_slopes,
+                                  const OptionalTensor &sinks, int64_t window_left, int64_t window_right,
+                                  double softcap) {
+  for (const Tensor *tensor : {&q, &k, &v})
+    if (tensor->dim() != 4)
+      throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
+  const auto guard = guardFor(q);
+  const int64_t batch = q.size(0), heads = q.size(1), queries = q.size(2), kv_heads = k.size(1);
+  const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
+  const int64_t rows = queries * heads / std::max<int64_t>(kv_heads, 1);
+  const Key key = {.context = contextOf(q),
+                   .dtype = view("q", q).dtype,
+                   .head_dim = int32_t(q.size(3)),
+                   .value_dim = int32_t(v.size(3)),
+                   .causal = causal,
+                   .page_size = page_table ? int32_t(k.size(2)) : 0,
+                   .rows = int32_t(std::min<int64_t>(std::max<int64_t>(rows, 1), 64)),
+                   .variants = (isWindow ? TEGULA_WINDOW : 0) | (softcap != 0 ? TEGULA_SOFTCAP : 0) |
+                               (alibi_slopes ? TEGULA_ALIBI : 0),
+                   .sinks = sinks.has_value(),
+                   .window_left = isWindow ? window_left : 0,
+                   .window_right = isWindow ? window_right : 0,
+                   .softcap = softcap};
+  const tegula_plan *plan = planOf(key);
+
+  Tensor o = emptyOrderedAs(q, std::array{batch, heads, queries, v.size(3)});
+  Tensor lse = empty(q, std::array{batch, heads, queries}, ScalarType::Float);
+  const std::array<tegula_size, 4> sizes = {
+      {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}}};
+  tegula_error *error = nullptr;
+  tegula_launch_args args{};
+  args.struct_size = sizeof args;
+  check(tegula_plan_workspace_bytes(plan, sizes.data(), sizes.size(), &args.workspace_bytes, &error), error);
+  Tensor workspace = empty(q, std::array{args.workspace_bytes}, ScalarType::Byte);
+
+  Arguments arguments;
+  arguments.add("q", q);
+  arguments.add("k", k);
+  arguments.add("lengths", lengths);
+  arguments.add("page_table", page_table);
+  arguments.add("v", v);
+  arguments.add(float(scale));
+  arguments.add("alibi_slopes", alibi_slopes);
+  arguments.add("o", o);
+  arguments.add("lse", lse);
+  arguments.add("sinks", sinks);
+  args.arguments = arguments.data();
+  args.argument_count = arguments.size();
+  args.workspace = workspace.mutable_data_ptr();
+  args.stream = streamOf(q);
+  check(tegula_plan_launch(plan, &args, &error), error);
+  return {o, lse};
+}
+
+STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
+  library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
+              "Tensor? alibi_slopes=None, Tensor? sinks=None, SymInt window_left=-1, SymInt window_right=-1, "
+              "float softcap=0.0) -> (Tensor o, Tensor lse)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { library.impl("decode", TORCH_BOX(&decode)); }
+
+} // namespace
+} // namespace tegula_torch

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Attention of new queries on a cache of keys and values."""
+
+import math
+
+import torch
+
+from . import _operators
+from ._attention import padded, refusal
+
+
+def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window=(None, None), scale=None, softcap=0.0,
+           alibi_slopes=None, sinks=None, return_lse=False):
+    """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
+    `return_lse` o and lse, float32 [batch, heads, seqlen_q].
+
+    q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides
+    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], with a page size
+                that is a power of two from 16 on
+    v_cache     the same with value_dim
+    lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
+    page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size
+    causal      the last query is at the last key, and a query sees the keys up to its own
+    window      (left, right): a query sees keys from its own - left to its own + right; None is no bound
+    scale       factor on the scores; None: 1 / sqrt(head_dim)
+    softcap     cap on the scores, as cap * tanh(score / cap); 0: none
+    alibi_slopes  float32 [heads]
+    sinks       float32 [heads], logits that are added to the denominators
+
+    No call waits for the GPU, compiles for new lengths, or reads what lies after the last key of a sequence. There are no
+    gradients. Raises NotImplementedError for tensors that no kernel takes, and RuntimeError with the message of the library."""
+    reason = refusal(q, k_cache, v_cache)
+    if reason:
+        raise NotImplementedError("tegula.decode: " + reason)
+    for name, x in (("lengths", lengths), ("page_table", page_table)):
+        if x is not None and (x.dtype != torch.int32 or x.device != q.device):
+            raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
+    if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
+        raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
+    left, right = (-1 if bound is None else bound for bound in window)
+    o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
+                               1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, alibi_slopes, sinks,
+                               left, right, softcap)
+    o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
+    return (o, lse) if return_lse else o

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Compares decode and flash_attn_with_kvcache with float64. What lies outside of the sequences in a cache is NaN."""
+
+import math
+
+import pytest
+import torch
+
+import reference
+import tegula
+from tegula import flash_attn
+
+LENGTHS = [70, 1, 0, 33]
+PAGE = 16
+
+
+def numbers(*sizes, device, dtype=torch.float32, seed=0):
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed)).to(device, dtype)
+
+
+def caches(device, dtype, kv_heads=2, longest=80, dims=(24, 16)):
+    """Returns k and v [batch, kv_heads, longest, dim], whole and with NaN after the last key."""
+    whole = [numbers(len(LENGTHS), kv_heads, longest, dim, device=device, dtype=dtype, seed=dim) for dim in dims]
+    hidden = torch.arange(longest, device=device) >= torch.tensor(LENGTHS, device=device)[:, None]
+    return whole, [x.masked_fill(hidden[:, None, :, None], math.nan) for x in whole]
+
+
+def paged(x, seed=3):
+    """Returns pages [pages, kv_heads, PAGE, dim] in a random order, and their table."""
+    batch, heads, length, dim = x.shape
+    count = batch * length // PAGE
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).to(x.device)
+    pool = torch.empty(count, heads, PAGE, dim, device=x.device, dtype=x.dtype)
+    pool[order] = x.view(batch, heads, length // PAGE, PAGE, dim).transpose(1, 2).reshape(count, heads, PAGE, dim)
+    return pool, order.int().view(batch, length // PAGE)
+
+
+def expected(q, k, v, lengths, causal=True, **options):
+    """Returns what the plain formula finds in the type of the tensors."""
+    parts = []
+    for n, length in enumerate(lengths):
+        rows = slice(n, n + 1)
+        if length == 0:
+            parts.append((torch.zeros(1, *q.shape[1:3], v.shape[3], dtype=q.dtype, device=q.device),
+                          torch.full((1, *q.shape[1:3]), -math.inf, dtype=q.dtype, device=q.device)))
+            continue
+        o, lse = reference.plain(q[rows], k[rows, :, :length], v[rows, :, :length], causal=causal, bottom_right=True, **options)
+        parts.append((o.nan_to_num(0), lse))  # A row without keys gives 0.
+    return dict(zip(("o", "lse"), map(torch.cat, zip(*parts))))
+
+
+def assert_right(found, tensors, lengths, **options):
+    exact = expected(*(x.double() for x in tensors), lengths, **options)
+    plain = expected(*tensors, lengths, **options)
+    for name, x in zip(("o", "lse"), found):
+        finite = exact[name].isfinite()
+        assert torch.equal(x.isfinite(), finite)
+        error, bound = ((y.double() - exact[name])[finite].abs().max().item() for y in (x, plain[name]))
+        assert error <= 2 * bound + 2e-6 * (1 + exact[name][finite].abs().max().item())
+
+
+@pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
+@pytest.mark.parametrize("options", [{}, {"causal": False}, {"window": (20, None)}, {"softcap": 2.0}, {"alibi": True},
+                                     {"sinks": True}, {"scale": 0.3}], ids=str)
+@pytest.mark.parametrize("queries, dtype", [(1, torch.float32), (3, torch.float32), (2, torch.bfloat16)], ids=str)
+def test_decode(device, queries, dtype, options, has_pages):
+    options = dict(options)
+    q = numbers(len(LENGTHS), 4, queries, 24, device=device, dtype=dtype)
+    whole, (k, v) = caches(device, dtype)
+    if options.pop("alibi", False):
+        options["alibi_slopes"] = torch.tensor([0.1, 0.2, 0.3, 0.4], device=device)
+    if options.pop("sinks", False):
+        options["sinks"] = torch.tensor([0.5, -1.0, 2.0, 0.0], device=device)
+    table = None
+    if has_pages:
+        (k, table), (v, _) = paged(k), paged(v)
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    found = tegula.decode(q, k, v, lengths, table, return_lse=True, **options)
+    if "sinks" in options:  # Of the empty sequence, whose plain formula has no keys at all.
+        assert torch.allclose(found[1][2], options["sinks"][:, None].expand(4, queries))
+        found = [torch.cat([x[:2], x[3:]]) for x in found]
+        q, whole = (torch.cat([x[:2], x[3:]]) for x in (q,)), [torch.cat([x[:2], x[3:]]) for x in whole]
+        return assert_right(found, [*q, *whole], [70, 1, 33], **options)
+    assert_right(found, [q, *whole], LENGTHS, **options)
+
+
+def test_a_graph_takes_new_lengths():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    device = torch.device("cuda")
+    q = numbers(len(LENGTHS), 4, 1, 24, device=device, dtype=torch.bfloat16)
+    whole, _ = caches(device, torch.bfloat16)
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    tegula.decode(q, *whole, lengths)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = tegula.decode(q, *whole, lengths, return_lse=True)
+    for new in (LENGTHS, [5, 80, 16, 0]):
+        lengths.copy_(torch.tensor(new))
+        graph.replay()
+        assert_right(found, [q, *whole], new)
+
+
+def test_opcheck(device):
+    q, (k, v) = numbers(4, 4, 1, 24, device=device), caches(device, torch.float32)[0]
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    torch.library.opcheck(torch.ops.tegula.decode.default, (q, k, v, lengths, 0.2, True))
+
+
+@pytest.mark.parametrize("change, error, message", [
+    (dict(lengths=torch.tensor(LENGTHS)), ValueError, "lengths is torch.int64 on cpu; it must be torch.int32 on"),
+    (dict(q=torch.ones(4, 4, 1, 24, dtype=torch.float64)), NotImplementedError, "k is torch.float32, and q is torch.float64"),
+    (dict(q=torch.ones(4, 3, 1, 24)), RuntimeError, "the heads of k must divide those of q"),
+    (dict(q=torch.ones(4, 4, 1, 24, requires_grad=True)), NotImplementedError, "it has no gradients"),
+    (dict(window=(None, -3)), RuntimeError, "window_right"),
+], ids=str)
+def test_errors(change, error, message):
+    q, (k, v) = numbers(4, 4, 1, 24, device="cpu"), caches("cpu", torch.float32)[0]
+    arguments = dict(q=q, k_cache=k, v_cache=v, lengths=torch.tensor(LENGTHS, dtype=torch.int32)) | change
+    with pytest.raises(error, match=message):
+        tegula.decode(**arguments)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
+def test_flash_attn_appends_and_rotates(device, has_pages, interleaved):
+    new, dims = 2, (24, 24)
+    before = [60, 0, 5, 14]
+    q = numbers(4, new, 4, 24, device=device, seed=1)
+    k, v = (numbers(4, new, 2, 24, device=device, seed=seed) for seed in (2, 3))
+    angles = numbers(80, 8, device=device, seed=4)
+    cos, sin = angles.cos(), angles.sin()
+    whole, _ = caches(device, torch.float32, dims=dims)
+    cached, table = [x.clone().transpose(1, 2) for x in whole], None
+    if has_pages:
+        pools = [paged(x) for x in whole]
+        cached, table = [pool.transpose(1, 2) for pool, _ in pools], pools[0][1]
+    found = flash_attn.flash_attn_with_kvcache(
+        q, *cached, k, v, rotary_cos=cos, rotary_sin=sin, rotary_interleaved=interleaved, causal=True, block_table=table,
+        cache_seqlens=torch.tensor(before, dtype=torch.int32, device=device), return_softmax_lse=True)
+
+    def turned(x, at):
+        """Rotates one vector [heads, dim]: pairs as complex numbers."""
+        pairs = x[:, :16].view(-1, 8, 2) if interleaved else torch.stack([x[:, :8], x[:, 8:16]], -1)
+        product = torch.view_as_complex(pairs.double().contiguous()) * torch.polar(torch.ones(8, device=device).double(),
+                                                                                   angles[at].double())
+        pairs = torch.view_as_real(product)
+        first = pairs.flatten(1) if interleaved else torch.cat([pairs[..., 0], pairs[..., 1]], -1)
+        return torch.cat([first.to(x.dtype), x[:, 16:]], -1)
+
+    rotated = q.clone()
+    for n, at in enumerate(before):
+        for i in range(new):
+            rotated[n, i] = turned(q[n, i], at + i)
+            whole[0][n, :, at + i], whole[1][n, :, at + i] = turned(k[n, i], at + i), v[n, i]
+    assert_right((found[0].transpose(1, 2), found[1]), [rotated.transpose(1, 2), *whole], [at + new for at in before])
+
+
+def test_flash_attn_names_the_entries_of_a_cache(device):
+    q, (k, v) = numbers(2, 1, 4, 24, device=device), caches(device, torch.float32)[0]
+    found = flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_seqlens=9,
+                                               cache_batch_idx=torch.tensor([3, 0], device=device), return_softmax_lse=True)
+    assert_right((found[0].transpose(1, 2), found[1]), [q.transpose(1, 2), k[[3, 0]], v[[3, 0]]], [9, 9], causal=False)
+
+
+def test_flash_attn_refuses_by_name():
+    q, (k, v) = numbers(4, 1, 4, 24, device="cpu"), caches("cpu", torch.float32)[0]
+    with pytest.raises(NotImplementedError, match="Tegula has no cache_leftpad"):
+        flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_leftpad=torch.zeros(4))
