@@ -158,7 +158,8 @@ private:
   bool isNeeded(size_t place) const {
     const auto uses = [&](const SizeProgram &size) { return size.uses(place); };
     const auto depends = [&](const WorkspaceTensor &tensor) { return std::ranges::any_of(tensor.shape, uses); };
-    return std::ranges::any_of(plan_.choices, uses, &PlanChoice::otherwise) || std::ranges::any_of(plan_.workspace, depends);
+    return std::ranges::any_of(plan_.choices, uses, &PlanChoice::otherwise) ||
+           std::ranges::any_of(plan_.workspace, depends);
   }
 
   /// Returns true if sizes can be bound. Kernel::check knows the rest.

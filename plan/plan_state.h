@@ -51,7 +51,7 @@ struct PlanStep {
   SizeProgram condition;
 };
 
-/// What a choice is if a launch does not make it.
+/// The value of a choice if a launch does not make it.
 struct PlanChoice {
   SizeProgram otherwise;
   size_t step; ///< The kernel whose concurrency it takes.

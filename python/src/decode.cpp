@@ -18,7 +18,7 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// What decides which kernels a call has.
+/// Decides which kernels a call has.
 struct Key {
   tegula_context *context;
   int32_t dtype, head_dim, value_dim, causal, page_size, rows, variants, sinks;
@@ -87,10 +87,10 @@ private:
 };
 
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
-std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale,
-                                  bool causal, const OptionalTensor &page_table, const OptionalTensor &alibi_slopes,
-                                  const OptionalTensor &sinks, int64_t window_left, int64_t window_right,
-                                  double softcap) {
+std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
+                                  double scale, bool causal, const OptionalTensor &page_table,
+                                  const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, int64_t window_left,
+                                  int64_t window_right, double softcap) {
   for (const Tensor *tensor : {&q, &k, &v})
     if (tensor->dim() != 4)
       throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));

@@ -79,7 +79,8 @@ Tensor empty(const Tensor &like, std::span<const int64_t> sizes, ScalarType type
 
 Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes) {
   const auto given = like.strides();
-  // An axis without a distance of its own comes first. Of two axes with one distance, one has the size 1, and comes last.
+  // An axis without a distance of its own comes first. Of two axes with one distance, one has the size 1, and comes
+  // last.
   const auto distance = [&](int axis) {
     return std::pair(given[axis] == 0 ? std::numeric_limits<int64_t>::max() : given[axis], sizes[axis]);
   };

@@ -96,13 +96,11 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
 
     q is [batch, seqlen_q, heads, dim]. The caches are [batch_cache, longest, kv_heads, dim], or with a block_table, int32 [batch,
     pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
-    None: all. k and v [batch, new, kv_heads, dim] are written behind them first, and then count as keys. rotary_cos and
+    None: all. k and v [batch, new, kv_heads, dim] are written after them first, and then count as keys. rotary_cos and
     rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache; this copies
     them. num_splits has no effect."""
     if cache_leftpad is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has no cache_leftpad")
-    if alibi_slopes is not None and alibi_slopes.dim() != 1:
-        raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has alibi_slopes of shape [heads] only")
     if block_table is not None and cache_batch_idx is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: block_table and cache_batch_idx exclude each other")
     batch, device = q.shape[0], q.device
@@ -126,10 +124,19 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
         lengths = cache_seqlens + k.shape[1]
     if cache_batch_idx is not None:
         k_cache, v_cache = k_cache[entries], v_cache[entries]
+
+    def attend(rows, alibi_slopes):
+        k, v = (x.transpose(1, 2) if block_table is not None else x.transpose(1, 2)[rows] for x in (k_cache, v_cache))
+        return decode(q.transpose(1, 2)[rows], k, v, lengths.int()[rows], None if block_table is None else block_table[rows],
+                      causal=causal, window=tuple(None if bound < 0 else int(bound) for bound in window_size),
+                      scale=softmax_scale, softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
+
     with torch.no_grad():
-        o, lse = decode(q.transpose(1, 2), k_cache.transpose(1, 2), v_cache.transpose(1, 2), lengths.int(), block_table,
-                        causal=causal, window=tuple(None if bound < 0 else int(bound) for bound in window_size),
-                        scale=softmax_scale, softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
+        if alibi_slopes is None or alibi_slopes.dim() == 1:
+            o, lse = attend(slice(None), alibi_slopes)
+        else:  # [batch, heads] takes one call for each entry of the batch.
+            parts = [attend(slice(n, n + 1), alibi_slopes[n]) for n in range(batch)]
+            o, lse = (torch.cat(results) for results in zip(*parts))
     o = o.transpose(1, 2)
     return (o, lse) if return_softmax_lse else o
 

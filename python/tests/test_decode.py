@@ -163,6 +163,17 @@ def test_flash_attn_names_the_entries_of_a_cache(device):
     assert_right((found[0].transpose(1, 2), found[1]), [q.transpose(1, 2), k[[3, 0]], v[[3, 0]]], [9, 9], causal=False)
 
 
+def test_flash_attn_takes_slopes_of_each_entry(device):
+    q, (k, v) = numbers(4, 1, 4, 24, device=device), caches(device, torch.float32)[0]
+    slopes = torch.rand(4, 4, generator=torch.Generator().manual_seed(5)).to(device)
+    found = flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_seqlens=9, causal=True,
+                                               alibi_slopes=slopes)
+    for n in range(4):
+        alone = flash_attn.flash_attn_with_kvcache(q[n:n + 1], k[n:n + 1].transpose(1, 2), v[n:n + 1].transpose(1, 2),
+                                                   cache_seqlens=9, causal=True, alibi_slopes=slopes[n])
+        assert torch.allclose(found[n:n + 1], alone, atol=1e-6)
+
+
 def test_flash_attn_refuses_by_name():
     q, (k, v) = numbers(4, 1, 4, 24, device="cpu"), caches("cpu", torch.float32)[0]
     with pytest.raises(NotImplementedError, match="Tegula has no cache_leftpad"):

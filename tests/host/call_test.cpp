@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <limits>
 
@@ -519,6 +520,67 @@ tegula_argument argumentOf(const tegula_tensor &tensor) {
   return argument;
 }
 
+/// The last query of a sequence, decoded on its keys in two pages, has the results of the whole with a causal mask.
+TEST(Call, Decodes) {
+  const Context context = makeContext();
+  constexpr int64_t length = 20, dim = 16, page = 16;
+  Sequence sequence(length);
+  tegula_attention_problem attention = problem();
+  attention.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
+  ASSERT_TRUE(isOk(context.forward(attention, sequence.forward())));
+
+  // The second page comes first, and holds NaN after the last key.
+  std::vector<float> k(2 * page * dim, std::nanf("")), v = k, o(dim), lse(1);
+  for (int64_t key = 0; key < length; ++key)
+    for (int64_t column = 0; column < dim; ++column) {
+      const int64_t from = key * dim + column, to = ((1 - key / page) * page + key % page) * dim + column;
+      k[to] = sequence.k[from];
+      v[to] = sequence.v[from];
+    }
+  int32_t lengths[] = {length}, pages[] = {1, 0};
+  attention.backward = 0;
+  auto decoding = make<tegula_decode_problem>();
+  decoding.page_size = page;
+  decoding.attention = &attention;
+  Expected<Plan> plan = context.decodePlan(decoding);
+  ASSERT_TRUE(isOk(plan.status()));
+  const tegula_tensor q = tensor(&sequence.q[(length - 1) * dim], TEGULA_F32, {1, 1, 1, dim}),
+                      k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
+                      v_view = tensor(v.data(), TEGULA_F32, {2, 1, page, dim}),
+                      length_view = tensor(lengths, TEGULA_I32, {1}), table = tensor(pages, TEGULA_I32, {1, 2}),
+                      o_view = tensor(o.data(), TEGULA_F32, {1, 1, 1, dim}),
+                      lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
+  tegula_argument scale{};
+  scale.kind = TEGULA_SCALAR_F32;
+  scale.value.f32 = 0.25f; // 1 / sqrt(dim)
+  std::vector<tegula_argument> arguments = {argumentOf(q),      argumentOf(k_view),  argumentOf(length_view),
+                                            argumentOf(table),  argumentOf(v_view),  scale,
+                                            argumentOf(o_view), argumentOf(lse_view)};
+  const tegula_size sizes[] = {{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}};
+  auto args = make<tegula_launch_args>();
+  ASSERT_TRUE(isOk(call(tegula_plan_workspace_bytes, plan->get(), sizes, size_t(4), &args.workspace_bytes)));
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
+  EXPECT_TRUE(isOk(plan->launch(args)));
+  std::free(args.workspace);
+  for (int64_t column = 0; column < dim; ++column)
+    EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
+  EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
+
+  const auto refusal = [&] { return context.decodePlan(decoding).status().message(); };
+  attention.backward = 1;
+  EXPECT_EQ(refusal(), "argument 'attention.backward': decoding does not have it");
+  attention.backward = 0;
+  attention.causal = TEGULA_CAUSAL_TOP_LEFT;
+  EXPECT_THAT(refusal(), HasSubstr("argument 'attention.causal': it is TEGULA_CAUSAL_TOP_LEFT (1)"));
+  attention.causal = TEGULA_CAUSAL_NONE;
+  decoding.page_size = 8;
+  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be 0, or a power of two from 16 on"));
+  decoding.attention = nullptr;
+  EXPECT_THAT(refusal(), HasSubstr("'attention'"));
+}
+
 /// The keys of a sequence are split in two. Merged, the parts are the whole.
 TEST(Call, MergesParts) {
   const Context context = makeContext();
@@ -554,7 +616,7 @@ TEST(Call, MergesParts) {
     ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
   for (size_t n = 0; n < lse.size(); ++n)
     ASSERT_NEAR(lse[n], sequence.lse[n], 1e-6) << n;
-  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("tegula_plan_create_merge made it"));
+  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_merge or _create_decode made it"));
   merging.value_dim = 12;
   EXPECT_THAT(context.mergePlan(merging).status().message(), HasSubstr("argument 'value_dim': it is 12"));
   merging.dtype = TEGULA_I8;
@@ -818,8 +880,9 @@ TEST(Call, SizesThatAKernelCannotCountAreNamed) {
   args.k.shape[2] = args.v.shape[2] = int64_t{1} << 40;
   const Status status = context.forward(problem(), args);
   EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(status.message(), "argument 'seqlen_k': it is 1099511627776; it must be at most 1073740800, because sums of "
-                            "positions in a kernel have 32 bits");
+  EXPECT_EQ(status.message(),
+            "argument 'seqlen_k': it is 1099511627776; it must be at most 1073740800, because sums of "
+            "positions in a kernel have 32 bits");
   tegula_backward_args backward = sequence.backward();
   for (tegula_tensor *tensor : {&backward.q, &backward.o, &backward.lse, &backward.d_o, &backward.dq})
     tensor->shape[2] = int64_t{1} << 40;
@@ -834,7 +897,7 @@ TEST(Call, StridesThatReachBeyondAddressesAreNamed) {
   const Status status = context.forward(problem(), args);
   EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(status.message(), "argument 'k': the offset of an element exceeds 63 bits; its sizes and strides must stay "
-                            "inside of the memory that it lies in");
+                              "inside of the memory that it lies in");
 }
 
 TEST(Call, NullIsAnArgumentLikeAnother) {

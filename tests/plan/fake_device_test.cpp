@@ -23,7 +23,8 @@ std::string text(const Grid &grid) {
 
 class FakeKernel final : public Kernel {
 public:
-  FakeKernel(const Artifact &artifact, Log &log) : Kernel(artifact.kernel, artifact.parameters, 11), log_(log) {}
+  FakeKernel(const Artifact &artifact, Log &log)
+      : Kernel(artifact.kernel, artifact.parameters, artifact.kernel == "second" ? 7 : 11), log_(log) {}
 
 protected:
   Status run(Grid grid, std::span<const Argument>, Stream stream) const override {
@@ -130,6 +131,12 @@ TEST_F(FakePlan, GivesGridsAndChoicesTheConcurrency) {
   const PlanSpec spec = PlanSpec(KernelSpec(kernel).grid(parts)).choice("parts", concurrency() * 2);
   ASSERT_TRUE(planOf(spec).launch({{"x", x}, {"y", y}}).ok());
   EXPECT_EQ(takeLog(), (Log{"copy 22 1 1"}));
+
+  const KernelSpec second("second", copy, input("x", f32, {n}), output("z", f32, {n}));
+  const PlanSpec both = PlanSpec("both", {KernelSpec(kernel).grid(parts), KernelSpec(second).grid(parts)})
+                            .choice("parts", concurrency() * 2, "second");
+  ASSERT_TRUE(planOf(both).launch({{"x", x}, {"y", y}, {"z", tensor({1000})}}).ok());
+  EXPECT_EQ(takeLog(), (Log{"copy 14 1 1", "second 14 1 1"}));
 }
 
 } // namespace

@@ -139,6 +139,9 @@ TEST(PlanErrors, NamesWithTwoMeanings) {
     EXPECT_EQ(errorOf(PlanSpec(KernelSpec(kernel).grid(1)).choice(name, 1)),
               errorAt(kernel.declared()) + "plan 'copy': the choice '" + name +
                   "' has the name of an argument, of another choice, or of the size 'concurrency'");
+  EXPECT_EQ(errorOf(PlanSpec(KernelSpec(kernel).grid(1)).choice("parts", concurrency(), "paste")),
+            errorAt(kernel.declared()) +
+                "plan 'copy': the choice 'parts' takes the concurrency of 'paste', which is no kernel of the plan");
 }
 
 /// A launch of matmul() with tensors that fit, unless a test changes them.

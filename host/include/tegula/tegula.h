@@ -530,9 +530,9 @@ typedef struct tegula_decode_problem {
   int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
   int32_t reserved;      /* 0 */
-  /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP, _ALIBI,
-   * _BIAS and _MASK), window_left and window_right, softcap, bias_f32, variant_text, sinks and schedule. A
-   * window needs bottom_right or a causal mask. */
+  /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
+   * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a
+   * causal mask. */
   const tegula_attention_problem *attention;
 } tegula_decode_problem;
 

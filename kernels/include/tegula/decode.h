@@ -32,7 +32,8 @@ struct DecodeProblem {
   /// About how many rows one head of k and v has: queries of a sequence times query heads of a head of k. Others are as
   /// correct.
   int expected_rows = 8;
-  /// The schedule of the kernel that reads the cache; block_m is the rows of a tile, and block_n the keys, a multiple of
+  /// The schedule of the kernel that reads the cache; block_m is the rows of a tile, and block_n the keys, a multiple
+  /// of
   /// 16. If no field is set, all are chosen.
   Schedule schedule = {};
 };
@@ -57,8 +58,8 @@ struct DecodeProblem {
 ///
 /// The blocks of keys of all sequences are shared equally among the program instances of the device. A sequence whose
 /// keys several instances read is merged at the end (FlashDecoding, Dao et al. 2023). Results depend by rounding on the
-/// lengths of all sequences and on the device, and are the same bits in each run. The choice `num_spans` is the number of
-/// shares.
+/// lengths of all sequences and on the device, and are the same bits in each run. The choice `num_spans` is the number
+/// of shares.
 ///
 /// Returns invalid_argument with the field, its value and what is legal, and unsupported for a variant with products,
 /// ranges, unions or a probability.
