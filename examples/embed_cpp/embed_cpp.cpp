@@ -140,7 +140,7 @@ int main() {
   options.threads = 1; // Requests run side by side; one of them needs no more than a core.
   options.hooks = &hooks;
   Expected<Context> context = Context::create(options);
-  if (!context || !step(*context, 100) || !context->setPolicy(TEGULA_LOADED_ONLY)) {
+  if (!context || !step(*context, 100) || !context->setPolicy(TEGULA_LOADED_ONLY).ok()) {
     std::fprintf(stderr, "%s\n", context.status().message().c_str());
     return EXIT_FAILURE;
   }

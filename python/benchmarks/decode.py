@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""Times decoding next to PyTorch's attention with cuDNN and with FlashAttention-2.
+
+  python3 python/benchmarks/decode.py > decode.jsonl
+
+First results are compared with float64, on caches that are NaN after the last key of each sequence. Then CUDA graphs of calls
+take turns in each round, in random order. GB/s are bytes of keys and values over time. Each line of output is JSON.
+"""
+
+import argparse
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+
+import torch
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import tegula
+
+HEADS, KV_HEADS, DIM = 32, 8, 128
+SHAPES = [(1, 131072), (16, 16384), (64, 4096), (64, 512), (64, 128)]
+PAGES = (16, 32, 64, 128, 256)
+CALLS = 8  # In a graph.
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=["shapes", "pages", "ragged", "queries"],
+                        choices=["shapes", "pages", "ragged", "queries"])
+    parser.add_argument("--rounds", type=int, default=9)
+    return parser.parse_args(arguments)
+
+
+def numbers(*sizes):
+    return torch.randn(*sizes, device="cuda", dtype=torch.bfloat16)
+
+
+def paged(x, page):
+    """Returns pages [pages, heads, page, dim] in a random order, and their table. Pools of equal sizes have one order."""
+    batch, heads, length, dim = x.shape
+    count = batch * length // page
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(page)).cuda()
+    pool = torch.empty(count, heads, page, dim, device="cuda", dtype=x.dtype)
+    pool[order] = x.view(batch, heads, length // page, page, dim).transpose(1, 2).reshape(count, heads, page, dim)
+    return pool, order.int().view(batch, -1)
+
+
+# Comparison with float64.
+
+def formula(q, k, v, length):
+    """Returns attention of the last queries of one sequence, in the type of q."""
+    k, v = (x[:, :length].repeat_interleave(q.shape[0] // x.shape[0], 0) for x in (k, v))
+    queries = q.shape[1]
+    seen = torch.arange(length, device="cuda") <= length - queries + torch.arange(queries, device="cuda")[:, None]
+    s = (q @ k.transpose(-2, -1) / math.sqrt(DIM)).masked_fill(~seen, -math.inf)
+    return torch.softmax(s, -1).nan_to_num(0) @ v
+
+
+def check(queries, page):
+    """Returns true if no error exceeds twice that of the plain formula in bf16."""
+    lengths = [1024, 1, 517, 0, 300]
+    q = numbers(len(lengths), HEADS, queries, DIM)
+    k, v = (numbers(len(lengths), KV_HEADS, 1024, DIM) for _ in range(2))
+    for n, length in enumerate(lengths):
+        k[n, :, length:] = v[n, :, length:] = math.nan
+    (k_cache, table), (v_cache, _) = (paged(x, page) if page else (x, None) for x in (k, v))
+    o = tegula.decode(q, k_cache, v_cache, torch.tensor(lengths, dtype=torch.int32, device="cuda"), table)
+    right = bool((o[3] == 0).all())  # The sequence without keys.
+    for n, length in enumerate(lengths):
+        if length:
+            exact = formula(q[n].double(), k[n].double(), v[n].double(), length)
+            errors = [(x.double() - exact).abs().max() for x in (o[n], formula(q[n], k[n], v[n], length))]
+            right &= bool(errors[0] <= 2 * errors[1])
+    return right
+
+
+# Timing.
+
+def graph_of(function):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(CALLS):
+            function()
+    return graph
+
+
+def microseconds(graph):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(3):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) * 1000 / 3 / CALLS
+
+
+def medians(functions, rounds):
+    graphs = {name: graph_of(function) for name, function in functions.items()}
+    samples = {name: [] for name in graphs}
+    for n in range(rounds + 1):
+        for name in random.sample(list(graphs), len(graphs)):
+            samples[name].append(microseconds(graphs[name]))
+    return {name: statistics.median(found[1:]) for name, found in samples.items()}
+
+
+def sdpa(backend, q, k, v):
+    def function():
+        with sdpa_kernel(backend):
+            F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    return function
+
+
+def lines(options):
+    """Yields the name, the functions and the bytes of keys and values of each line."""
+
+    def case(batch, length, queries=1, page=0, lengths=None, peers=False):
+        q, k, v = numbers(batch, HEADS, queries, DIM), *(numbers(batch, KV_HEADS, length, DIM) for _ in range(2))
+        given = torch.full((batch,), length, dtype=torch.int32) if lengths is None else lengths
+        size = 2 * 2 * int(given.sum()) * KV_HEADS * DIM
+        functions = {}
+        if peers:
+            functions = {"cuDNN": sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v),
+                         "FlashAttention-2": sdpa(SDPBackend.FLASH_ATTENTION, q, k, v)}
+        (k, table), (v, _) = (paged(x, page) if page else (x, None) for x in (k, v))
+        given = given.cuda()
+        functions["tegula"] = lambda: tegula.decode(q, k, v, given, table)
+        return functions, size
+
+    if "shapes" in options.parts:
+        for batch, length in SHAPES:
+            yield f"{batch} x {length:,}", *case(batch, length, peers=True)
+    if "pages" in options.parts:
+        for page in PAGES:
+            yield f"64 x 4,096, pages of {page}", *case(64, 4096, page=page)
+    if "ragged" in options.parts:
+        lengths = torch.exp(torch.randn(64, generator=torch.Generator().manual_seed(1)))
+        lengths = (lengths / lengths.mean() * 4096).clamp(1, 32768).int()
+        yield "64 x log-normal, 4,096 on average", *case(64, 32768, lengths=lengths)
+    if "queries" in options.parts:
+        for queries in (2, 4, 8, 16):
+            yield f"16 x 16,384, {queries} queries", *case(16, 16384, queries=queries)
+
+
+def main(arguments):
+    options = options_of(arguments)
+    torch.manual_seed(0)
+    state = subprocess.run(["nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,power.limit", "--format=csv,noheader"],
+                           capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")
+    print(json.dumps({"part": "about", "device": torch.cuda.get_device_name(), "driver": state[0], "clock": state[1],
+                      "power": state[2], "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}), flush=True)
+    with torch.no_grad():
+        for queries in (1, 3):
+            for page in (0, 16, 64):
+                print(json.dumps({"part": "check", "queries": queries, "page": page, "right": check(queries, page)}), flush=True)
+        for name, functions, size in lines(options):
+            us = medians(functions, options.rounds)
+            print(json.dumps({"part": "decode", "case": name, "us": {key: round(value, 2) for key, value in us.items()},
+                              "gb_per_s": {key: round(size / value / 1000) for key, value in us.items()}}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
