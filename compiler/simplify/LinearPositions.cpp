@@ -68,7 +68,15 @@ static bool isNarrow(const AffineTile &tile, ArrayRef<int64_t> shape) {
   return true;
 }
 
+/// Returns true for a comparison as compareWithConstant() makes it.
+static bool isWithConstant(arith::CmpIOp compare) {
+  return compare.getPredicate() == arith::CmpIPredicate::sle && compare.getLhs().getDefiningOp<sm::LinearOp>() &&
+         matchPattern(compare.getRhs(), m_Zero());
+}
+
 static void compareWithConstant(arith::CmpIOp compare) {
+  if (isWithConstant(compare))
+    return;
   auto type = dyn_cast<RankedTensorType>(compare.getType());
   std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
   if (!excess || excess->isConstant() || !isNarrow(*excess, type.getShape()))

@@ -43,7 +43,8 @@ class SetupTest(unittest.TestCase):
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
             if pytorch:
-                pathlib.Path(folder, "lib/tegula/python/lib/python3.11/site-packages/jax").mkdir(parents=True)
+                for there in "python/lib/python3.11/site-packages/einops", "suites/flash_attn":
+                    pathlib.Path(folder, "lib/tegula", there).mkdir(parents=True)
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
 
@@ -77,7 +78,9 @@ class SetupTest(unittest.TestCase):
         result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"])
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(calls[0], "^-m venv .*/lib/tegula/python$")
-        self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==.* nanobind==.* transformers==.* onnx==.* jax==")
+        self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==.* nanobind==.* transformers==.* onnx==.* jax==.* einops==")
+        self.assertRegex(calls[2], "^-m pip download .* flash-attn==")
+        self.assertIn("there is no source of flash-attn; its tests skip", result.stderr)  # This pip brings nothing.
 
     def test_without_pytorch_tests_skip(self):
         result, _ = self.run_setup("--tests", programs=["ptxas", "nvdisasm"], failing="venv")
