@@ -113,7 +113,7 @@ Tensor zeros(const Tensor &like, std::span<const int64_t> sizes) {
 /// The options of attention_forward and attention_backward.
 struct Options {
   const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state, &diagonal_offset, &interval_begin,
-      &interval_end;
+      &interval_end, &query_begin, &query_end;
   bool causal, bottom_right;
   int64_t window_left, window_right;
   double softcap, dropout_p;
@@ -136,7 +136,8 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Options &options)
   problem.variants |= options.alibi_slopes ? TEGULA_ALIBI : 0;
   problem.variants |= options.bias ? TEGULA_BIAS : 0;
   problem.variants |= options.mask ? TEGULA_MASK : 0;
-  problem.variants |= options.interval_end ? TEGULA_KEY_INTERVALS : 0;
+  if (options.interval_end)
+    problem.variants |= options.query_end ? TEGULA_DOCUMENTS : TEGULA_KEY_INTERVALS;
   problem.bias_f32 = options.bias && options.bias->scalar_type() == ScalarType::Float;
   problem.dropout_p = options.dropout_p;
   problem.sinks = options.sinks.has_value();
@@ -156,6 +157,10 @@ std::vector<tegula_tensor> variantTensors(const Options &options) {
     tensors.push_back(view("interval_begin", options.interval_begin));
     tensors.push_back(view("interval_end", *options.interval_end));
   }
+  if (options.query_end) {
+    tensors.push_back(view("query_begin", options.query_begin));
+    tensors.push_back(view("query_end", *options.query_end));
+  }
   return tensors;
 }
 
@@ -173,11 +178,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
                                    const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
                                    const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
                                    const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
+                                   const OptionalTensor &query_begin, const OptionalTensor &query_end,
                                    bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
                                    double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
-                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
-                           softcap,        dropout_p};
+  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
+                           window_left,    window_right, softcap,      dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
@@ -186,11 +192,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
 Tensor scores(const Tensor &q, const Tensor &k, const Tensor &v, int64_t output, double scale, bool causal,
               const OptionalTensor &bias, const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
               const OptionalTensor &sinks, const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
-              const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
+              const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
+              const OptionalTensor &query_begin, const OptionalTensor &query_end, bool bottom_right,
               int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
-                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
-                           softcap,        dropout_p};
+  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
+                           window_left,    window_right, softcap,      dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto guard = guardFor(q);
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
@@ -229,8 +236,8 @@ std::tuple<OptionalTensor, OptionalTensor> plainForward(const Tensor &q, const T
                                                         bool causal, bool grouped) {
   if (!arePlain(q, k, v, grouped))
     return {};
-  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND, TEGULA_NO_BOUND, 0, 0,
-                 false);
+  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND,
+                 TEGULA_NO_BOUND, 0, 0, false);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
@@ -238,12 +245,12 @@ backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const 
          const Tensor &o, const Tensor &lse, double scale, bool causal, const OptionalTensor &bias,
          const OptionalTensor &mask, const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
          const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
-         const OptionalTensor &interval_begin, const OptionalTensor &interval_end, bool bottom_right,
-         int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool deterministic,
-         bool wants_dbias) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
-                           interval_begin, interval_end, causal,       bottom_right, window_left,   window_right,
-                           softcap,        dropout_p};
+         const OptionalTensor &interval_begin, const OptionalTensor &interval_end, const OptionalTensor &query_begin,
+         const OptionalTensor &query_end, bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
+         double dropout_p, bool deterministic, bool wants_dbias) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
+                           window_left,    window_right, softcap,      dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
   Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]})
@@ -392,6 +399,7 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
 #define TEGULA_OPTIONS                                                                                                 \
   "float scale, bool causal, Tensor? bias=None, Tensor? mask=None, Tensor? alibi_slopes=None, Tensor? sinks=None, "    \
   "Tensor? dropout_state=None, Tensor? diagonal_offset=None, Tensor? interval_begin=None, Tensor? interval_end=None, " \
+  "Tensor? query_begin=None, Tensor? query_end=None, "                                                                 \
   "bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, float dropout_p=0.0, "   \
   "bool deterministic=False"
 

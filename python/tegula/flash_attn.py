@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The functions of the package flash_attn (Dao-AILab/flash-attention, version 2) for fixed lengths and for caches.
+"""The functions of the package flash_attn (Dao-AILab/flash-attention, version 2).
 
 Tensors are [batch, length, heads, dim]. Causal masks, windows and ALiBi count from the last query and key. What Tegula does not
 compute raises NotImplementedError with its name.
@@ -141,16 +141,69 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     return (o, lse) if return_softmax_lse else o
 
 
-def _refused(name, what):
-    def function(*args, **options):
-        raise NotImplementedError(f"flash_attn.{name}: Tegula has no {what}")
-
-    function.__name__ = name
-    return function
+def _sequence_of(offsets, total):
+    """Returns the sequence of each of `total` packed positions, int64 [total]. `offsets` are its cu_seqlens."""
+    positions = torch.arange(total, dtype=offsets.dtype, device=offsets.device)
+    return torch.searchsorted(offsets[1:].contiguous(), positions, right=True)
 
 
-flash_attn_varlen_func = _refused("flash_attn_varlen_func", "sequences of variable lengths in one tensor")
-flash_attn_varlen_kvpacked_func = _refused("flash_attn_varlen_kvpacked_func",
-                                           "sequences of variable lengths in one tensor")
-flash_attn_varlen_qkvpacked_func = _refused("flash_attn_varlen_qkvpacked_func",
-                                            "sequences of variable lengths in one tensor")
+def _intervals(cu_seqlens_q, cu_seqlens_k, total_q, total_k, left, right):
+    """Returns interval_begin, interval_end, query_begin and query_end of tegula.attention for packed sequences. In a sequence,
+    query i sees keys from i + shift - left to i + shift + right, where shift is its number of keys minus that of queries.
+    Positions after the last sequence see nothing."""
+    first_q, first_k = cu_seqlens_q.long(), cu_seqlens_k.long()
+    diagonal = first_k[1:] - first_q[1:]  # From a position in q to that on the diagonal in k.
+    at_q, at_k = (torch.arange(total, device=first_q.device) for total in (total_q, total_k))
+    last = diagonal.shape[0] - 1
+    of_q, of_k = (_sequence_of(first, total) for first, total in ((first_q, total_q), (first_k, total_k)))
+
+    def interval(at, of, shift, first, before, after, total):
+        inside = of <= last
+        of = of.clamp(max=last)
+        begin, end = first[of], first[of + 1]
+        if before is not None:
+            begin = torch.maximum(begin, at + shift[of] - before)
+        if after is not None:
+            end = torch.minimum(end, at + shift[of] + after + 1)
+        # Bounds must not decrease, so that what is empty stays at the place of its neighbours.
+        begin = begin.where(inside, total).clamp(0, total)
+        return begin.int()[None], torch.maximum(begin, end.where(inside, 0)).int()[None]
+
+    return (*interval(at_q, of_q, diagonal, first_k, left, right, total_k),
+            *interval(at_k, of_k, -diagonal, first_q, right, left, total_q))
+
+
+def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, dropout_p=0.0,
+                           softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
+                           deterministic=False, return_attn_probs=False, block_table=None):
+    """Returns o [total_q, heads, value_dim]; with `return_attn_probs` o, lse, float32 [heads, total_q], and None.
+
+    q is [total_q, heads, dim], k and v [total_k, kv_heads, dim]: sequences one after another. Sequence n has queries
+    cu_seqlens_q[n] to cu_seqlens_q[n + 1] - 1, and keys in the same way; both are int32 [sequences + 1] on the device of q, and
+    no call waits for them. Causal masks and windows count from the last query and key of each sequence. max_seqlen_q and
+    max_seqlen_k have no effect."""
+    name = "flash_attn.flash_attn_varlen_func: Tegula has no "
+    if alibi_slopes is not None or block_table is not None:
+        raise NotImplementedError(name + ("alibi_slopes" if alibi_slopes is not None else "block_table") + " with cu_seqlens")
+    if return_attn_probs and dropout_p > 0:
+        raise NotImplementedError(name + "s_dmask with cu_seqlens")
+    left, right = (None if bound < 0 else int(bound) for bound in window_size)
+    right = 0 if causal else right
+    begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
+    o, lse = attention(*(x.transpose(0, 1)[None] for x in (q, k, v)), interval_begin=begin, interval_end=end,
+                       query_begin=query_begin, query_end=query_end, scale=softmax_scale, softcap=softcap, dropout_p=dropout_p,
+                       deterministic=deterministic)
+    o, lse = o[0].transpose(0, 1), lse[0]
+    if dropout_p:  # As in flash_attn_func.
+        o = o * (round(256 * (1 - dropout_p)) / 256 / (1 - dropout_p))
+    return (o, lse, None) if return_attn_probs else o
+
+
+def flash_attn_varlen_kvpacked_func(q, kv, *args, **options):
+    """Calls flash_attn_varlen_func with the keys and values of kv [total_k, 2, kv_heads, dim]."""
+    return flash_attn_varlen_func(q, kv[:, 0], kv[:, 1], *args, **options)
+
+
+def flash_attn_varlen_qkvpacked_func(qkv, cu_seqlens, max_seqlen=None, *args, **options):
+    """Calls flash_attn_varlen_func with the queries, keys and values of qkv [total, 3, heads, dim]."""
+    return flash_attn_varlen_func(*qkv.unbind(1), cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, *args, **options)

@@ -439,7 +439,7 @@ class _Ring:
         else:
             causal, bottom_right = False, False
             left, right = (_NO_BOUND if bound is None else bound for bound in (call.left, call.right))
-        tensors = [None] * 8  # No bias, mask, slopes, sinks, dropout, offset and intervals.
+        tensors = [None] * 10  # No bias, mask, slopes, sinks, dropout, offset and intervals.
         return self.scale, causal, *tensors, bottom_right, left, right, 0.0, 0.0, self.deterministic
 
     def _variant(self, call, documents, step):

@@ -144,7 +144,7 @@ def test_opcheck(device, dtype, options):
     sinks = torch.zeros(4, device=device, requires_grad=True) if "sinks" in options else None
     bias = torch.zeros(4, 70, 90, device=device, requires_grad=True) if "bias" in options else None
     intervals = (ints([0], device), ints([50], device)) if "interval_end" in options else (None, None)
-    tensors = (bias, None, None, sinks, None, None, *intervals)
+    tensors = (bias, None, None, sinks, None, None, *intervals, None, None)
     arguments = (q, k, v, 0.125, "causal" in options, *tensors, False, -1, -1, 0.0, 0.0, True)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
 
@@ -221,3 +221,9 @@ def test_scores_are_returned(device):
         assert torch.allclose(result.double(), exact, atol=1e-5), name
     with pytest.raises(ValueError, match="return_scores is 'all'; it must be None or one of"):
         attention(q, k, v, return_scores="all")
+
+
+def test_inverse_intervals_need_intervals():
+    q, bounds = torch.ones(1, 1, 8, 8), torch.zeros(1, 8, dtype=torch.int32)
+    with pytest.raises(ValueError, match="query_begin and query_end need each other, interval_begin and interval_end"):
+        attention(q, q, q, interval_end=bounds, query_begin=bounds, query_end=bounds)

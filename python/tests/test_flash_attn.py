@@ -72,12 +72,6 @@ def test_probabilities_show_what_dropout_drops(device):
     assert torch.allclose(o.double(), expected, atol=4e-3)
 
 
-def test_what_is_not_computed_is_named(device):
-    q = torch.randn(1, 8, 1, 16, device=device, dtype=torch.float16)
-    with pytest.raises(NotImplementedError, match="flash_attn_varlen_func: Tegula has no sequences of variable lengths"):
-        flash_attn.flash_attn_varlen_func(q, q, q)
-
-
 def test_the_package_can_be_replaced(device, monkeypatch):
     for name in ("flash_attn", "flash_attn.flash_attn_interface"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -85,3 +79,58 @@ def test_the_package_can_be_replaced(device, monkeypatch):
     import flash_attn as package
     from flash_attn.flash_attn_interface import flash_attn_func
     assert package is flash_attn and flash_attn_func is flash_attn.flash_attn_func
+
+
+PACKED = {"plain": {}, "causal": dict(causal=True), "window": dict(window_size=(7, 4)),
+          "causal window": dict(window_size=(5, 0), causal=True), "softcap": dict(softcap=3.0, causal=True),
+          "deterministic": dict(deterministic=True)}
+LENGTHS = {"self": ([20, 0, 37, 1], [20, 0, 37, 1]), "cross": ([20, 5, 0, 37, 3], [33, 2, 7, 37, 0])}
+
+
+def offsets(lengths, device):
+    return torch.tensor([0, *lengths], device=device).cumsum(0).int()
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("options", PACKED.values(), ids=PACKED)
+def test_sequences_one_after_another(device, options, lengths):
+    of_q, of_k = lengths
+    unused = 3  # Rows after the last sequence see nothing, and nothing sees them.
+    leaves = [torch.randn(sum(of) + unused, heads, 16, device=device, dtype=torch.float16, requires_grad=True)
+              for of, heads in ((of_q, 4), (of_k, 2), (of_k, 2))]
+    d_o = torch.randn(sum(of_q) + unused, 4, 16, device=device, dtype=torch.float16)
+
+    def results(attention, q, k, v, d_o):
+        o = attention(q, k, v)
+        return dict(zip(["o", "dq", "dk", "dv"], [o.detach(), *torch.autograd.grad(o, (q, k, v), d_o.to(o.dtype))]))
+
+    def sequences(q, k, v):
+        parts = []
+        for q, k, v in zip(q.split([*of_q, unused]), k.split([*of_k, unused]), v.split([*of_k, unused])):
+            hidden = len(parts) == len(of_q) or k.shape[0] == 0
+            parts.append(q * 0 + (k.sum() + v.sum()) * 0 if hidden else
+                         expected(q[None], k[None], v[None], **options)[0].nan_to_num(0))
+        return torch.cat(parts)
+
+    def packed(q, k, v):
+        return flash_attn.flash_attn_varlen_func(q, k, v, offsets(of_q, device), offsets(of_k, device), 37, 37, **options)
+
+    exact = results(sequences, *reference.doubles([*leaves, d_o]))
+    formula = reference.errors_of_formula(lambda *tensors: results(sequences, *tensors), [*leaves, d_o], exact)
+    reference.assert_right(results(packed, *leaves, d_o), exact, formula)
+
+
+def test_packed_forms_of_sequences(device):
+    at = offsets([9, 12], device)
+    qkv = torch.randn(21, 3, 4, 16, device=device, dtype=torch.float16)
+    o, lse, _ = flash_attn.flash_attn_varlen_func(*qkv.unbind(1), at, at, 12, 12, causal=True, return_attn_probs=True)
+    assert lse.shape == (4, 21)
+    assert torch.equal(flash_attn.flash_attn_varlen_qkvpacked_func(qkv, at, 12, causal=True), o)
+    assert torch.equal(flash_attn.flash_attn_varlen_kvpacked_func(qkv[:, 0], qkv[:, 1:], at, at, 12, 12, causal=True), o)
+
+
+def test_sequences_refuse_by_name():
+    q, at = torch.randn(4, 1, 16), torch.tensor([0, 4], dtype=torch.int32)
+    for option in dict(alibi_slopes=torch.ones(1)), dict(block_table=torch.zeros(1, 1, dtype=torch.int32)):
+        with pytest.raises(NotImplementedError, match=f"Tegula has no {list(option)[0]} with cu_seqlens"):
+            flash_attn.flash_attn_varlen_func(q, q, q, at, at, 4, 4, **option)
