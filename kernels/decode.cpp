@@ -28,8 +28,9 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int kChunk = 128;     ///< Sequences that `decode_spans` looks at together.
 constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More make code that takes longer to fetch.
-constexpr int kPartsTogether = 32; ///< Parts of a run that `decode_merge` adds at once.
-constexpr int kLastKeys = 16;      ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
+constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
+constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 
 /// The columns of `spans`. A span has the runs and the blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstBlock = 2, kEndBlock = 3, kSpanColumns = 4;
@@ -59,7 +60,7 @@ struct Blocks {
 /// Returns a length that no memory contradicts.
 Value clipped(Value length, Value capacity) { return min(max(length, 0), capacity); }
 
-/// The numbers of a launch, i32.
+/// Sizes of a launch, i32.
 struct Sizes32 {
   Sizes32(View q, View k) : queries(narrow(q.dim(2))), kv_heads(narrow(k.dim(1))), group(narrow(q.dim(1)) / kv_heads) {}
   Value queries, kv_heads;
@@ -459,9 +460,13 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     TEGULA_RETURN_IF_ERROR(checkDecode(problem));
     const Config c{problem, scheduleOf(problem, target)};
     const Shared tensors(problem);
+    const Size capacity = problem.page_size != 0 ? Size("pages_of_sequence") * problem.page_size : Size("seqlen_k");
     return PlanSpec("decode", {spansKernel(c, tensors), partsKernel(c, tensors), mergeKernel(c, tensors)})
         .choice("num_spans", max(concurrency() / max(ceilDiv(Shared::rows(), c.schedule.block_m), 1), 1), "decode")
-        .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q");
+        .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
+        .require(capacity <= kMaxDiagonal, "a sequence has room for more than 2^30 - 1024 keys")
+        .require(kBatch * kKvHeads * ceilDiv(capacity, c.schedule.block_n) <= kMostBlocks,
+                 "all sequences together have room for more than 2^30 blocks of keys");
   });
 }
 

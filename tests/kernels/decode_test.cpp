@@ -290,6 +290,19 @@ TEST(Decode, SaysWhatIsWrong) {
   ScratchMemory workspace(1 << 20);
   EXPECT_THAT(plan.launch(inOrder(plan, argumentsOf(odd, tensors), 0), workspace.get()).message(),
               HasSubstr("the heads of k must divide those of q"));
+  const Decode paged{.heads = 32, .kv_heads = 32, .page = 16};
+  const DecodeTensors pages(paged);
+  std::vector<NamedArgument> arguments = argumentsOf(paged, pages);
+  TensorRef table = pages.page_table.ref();
+  const auto refusal = [&](int64_t columns) {
+    table.shape[1] = columns;
+    std::ranges::find(arguments, "page_table", &NamedArgument::name)->value = table;
+    const Plan plan = planOf(paged);
+    return plan.launch(inOrder(plan, arguments, 0), workspace.get()).message();
+  };
+  EXPECT_THAT(refusal(int64_t(1) << 27), HasSubstr("a sequence has room for more than 2^30 - 1024 keys"));
+  EXPECT_THAT(refusal((int64_t(1) << 26) - 64),
+              HasSubstr("all sequences together have room for more than 2^30 blocks"));
 }
 
 } // namespace
