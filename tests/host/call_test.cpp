@@ -513,13 +513,6 @@ TEST(Call, TakesSinks) {
   EXPECT_TRUE(isOk(context.backward(problem(), backward)));
 }
 
-tegula_argument argumentOf(const tegula_tensor &tensor) {
-  tegula_argument argument{};
-  argument.kind = TEGULA_TENSOR;
-  argument.value.tensor = &tensor;
-  return argument;
-}
-
 /// The last query of a sequence, decoded on its keys in two pages, has the results of the whole with a causal mask.
 TEST(Call, Decodes) {
   const Context context = makeContext();
@@ -550,15 +543,14 @@ TEST(Call, Decodes) {
                       length_view = tensor(lengths, TEGULA_I32, {1}), table = tensor(pages, TEGULA_I32, {1, 2}),
                       o_view = tensor(o.data(), TEGULA_F32, {1, 1, 1, dim}),
                       lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
-  tegula_argument scale{};
-  scale.kind = TEGULA_SCALAR_F32;
-  scale.value.f32 = 0.25f; // 1 / sqrt(dim)
-  std::vector<tegula_argument> arguments = {argumentOf(q),      argumentOf(k_view),  argumentOf(length_view),
-                                            argumentOf(table),  argumentOf(v_view),  scale,
-                                            argumentOf(o_view), argumentOf(lse_view)};
-  const tegula_size sizes[] = {{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}};
+  constexpr float scale = 0.25f; // 1 / sqrt(dim)
+  std::vector<tegula_argument> arguments = {argument(q),      argument(k_view),  argument(length_view),
+                                            argument(table),  argument(v_view),  scale,
+                                            argument(o_view), argument(lse_view)};
+  const Expected<int64_t> bytes = plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
+  ASSERT_TRUE(isOk(bytes.status()));
   auto args = make<tegula_launch_args>();
-  ASSERT_TRUE(isOk(call(tegula_plan_workspace_bytes, plan->get(), sizes, size_t(4), &args.workspace_bytes)));
+  args.workspace_bytes = *bytes;
   args.arguments = arguments.data();
   args.argument_count = uint32_t(arguments.size());
   args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
@@ -607,7 +599,7 @@ TEST(Call, MergesParts) {
                                    tensor(lse.data(), TEGULA_F32, {1, 1, length})};
   std::vector<tegula_argument> arguments;
   for (const tegula_tensor &each : tensors)
-    arguments.push_back(argumentOf(each));
+    arguments.push_back(argument(each));
   auto args = make<tegula_launch_args>();
   args.arguments = arguments.data();
   args.argument_count = uint32_t(arguments.size());

@@ -64,6 +64,12 @@ public:
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
   Status makeLists(const tegula_lists_args &args) const { return call(tegula_plan_make_lists, plan_.get(), &args); }
+  /// Returns the bytes of workspace of launch() for sizes such as {"batch", 4}.
+  Expected<int64_t> workspace(std::initializer_list<tegula_size> sizes) const {
+    int64_t bytes = 0;
+    Status status = call(tegula_plan_workspace_bytes, plan_.get(), sizes.begin(), sizes.size(), &bytes);
+    return status.ok() ? Expected<int64_t>(bytes) : status;
+  }
   /// Launches a plan of Context::mergePlan or Context::decodePlan, with the arguments of tegula_plan_create_merge or
   /// tegula_plan_create_decode.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
@@ -133,6 +139,20 @@ inline tegula_tensor tensor(void *data, int32_t dtype, std::initializer_list<int
     result.strides[d] = stride;
     stride *= result.shape[d];
   }
+  return result;
+}
+
+/// Returns the argument of a launch. The tensor must live until the launch returns.
+inline tegula_argument argument(const tegula_tensor &tensor) {
+  tegula_argument result{};
+  result.kind = TEGULA_TENSOR;
+  result.value.tensor = &tensor;
+  return result;
+}
+inline tegula_argument argument(float scalar) {
+  tegula_argument result{};
+  result.kind = TEGULA_SCALAR_F32;
+  result.value.f32 = scalar;
   return result;
 }
 
