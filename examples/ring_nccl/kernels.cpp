@@ -27,13 +27,6 @@ Plan makeMerge(const Context &context, const Options &options) {
   return valueOf(context.mergePlan(problem), "tegula_plan_create_merge");
 }
 
-tegula_argument argument(const tegula_tensor &x) {
-  tegula_argument result{};
-  result.kind = TEGULA_TENSOR;
-  result.value.tensor = &x;
-  return result;
-}
-
 /// Sets the fields that the arguments of both passes have.
 template <class Arguments>
 void setCommon(Arguments &to, const Inputs &in, const Outputs &out, const Workspace &workspace) {

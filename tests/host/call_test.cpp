@@ -545,7 +545,7 @@ TEST(Call, Decodes) {
                       lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
   constexpr float scale = 0.25f; // 1 / sqrt(dim)
   std::vector<tegula_argument> arguments = {argument(q),      argument(k_view),  argument(length_view),
-                                            argument(table),  argument(v_view),  scale,
+                                            argument(table),  argument(v_view),  argument(scale),
                                             argument(o_view), argument(lse_view)};
   const Expected<int64_t> bytes = plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
   ASSERT_TRUE(isOk(bytes.status()));
