@@ -5,6 +5,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
