@@ -118,10 +118,12 @@ void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, Vie
 
 /// The rows of a tile: queries of all query heads that share a head of k, the queries of a head one after another.
 struct Rows {
-  Rows(const Sizes32 &n, Value first, int count, Value kv_head)
-      : row(narrow(first) + iota(count)),
-        head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)), query(row % n.queries) {}
-  Value row, head, query; ///< i32 [count]; a head of -1 has no elements in any tensor.
+  Rows(const Sizes32 &n, Value first, int count, Value kv_head) : Rows(n, narrow(first) + iota(count), kv_head) {}
+  Value head, query; ///< i32 [count]; a head of -1 has no elements in any tensor.
+
+private:
+  Rows(const Sizes32 &n, const Value &row, Value kv_head)
+      : head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)), query(row % n.queries) {}
 };
 
 /// A sequence of a launch.
@@ -236,7 +238,8 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
   const Value head = wide(narrow(kv_head) * n.group + narrow(row) / n.queries), query = wide(narrow(row) % n.queries);
   const Blocks blocks(c, clipped(lengths.gather(batch), capacityOf(c, K, table)), n.queries);
   const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * blocks.count;
-  const Value perSpan = max(spans.gather(0, kEndBlock), 1), run = narrow(batch) * n.kv_heads + narrow(kv_head);
+  const Value perSpan = max(spans.gather(0, kEndBlock), 1); // Span 0 begins with block 0.
+  const Value run = narrow(batch) * n.kv_heads + narrow(kv_head);
   const Value first = run + start / perSpan, last = run + (start + blocks.count - 1) / perSpan;
   const Value end = select(blocks.count > 0, last + 1, first);
   const auto placesFrom = [&](Value place) { // [kPartsTogether], -1 where there is no part.
@@ -316,26 +319,27 @@ std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first, const std::vec
   return first;
 }
 
+/// Returns the parameter of a program for a tensor.
+TensorArg arg(const TensorSpec &tensor) { return {tensor.name, tensor.dtype, int(tensor.shape.size())}; }
+
 /// Returns the tensors of a program that stand at the end of its arguments.
 std::vector<TensorArg> listed(const std::vector<ArgumentSpec> &arguments) {
   std::vector<TensorArg> list;
-  for (const ArgumentSpec &argument : arguments) {
-    const auto &tensor = std::get<TensorSpec>(argument);
-    list.push_back({tensor.name, tensor.dtype, int(tensor.shape.size())});
-  }
+  for (const ArgumentSpec &argument : arguments)
+    list.push_back(arg(std::get<TensorSpec>(argument)));
   return list;
 }
 
-TensorArg matrix(const DecodeProblem &problem, std::string name) { return {std::move(name), problem.dtype, 4}; }
-
-/// The arguments that several kernels have.
+/// The tensors that all problems have.
 struct Shared {
   explicit Shared(const DecodeProblem &p)
       : q(input("q", p.dtype, {kBatch, kHeads, kQueries, p.head_dim})), k(ofKeys(p, "k", p.head_dim)),
         v(ofKeys(p, "v", p.value_dim)), lengths(input("lengths", i32, {kBatch})),
         starts(workspace("starts", i32, {kBatch})), spans(workspace("spans", i32, {kSpans, kSpanColumns})),
         parts(workspace("parts", f32, {places(), rows(), p.value_dim})),
-        part_lse(workspace("part_lse", f32, {places(), rows()})) {}
+        part_lse(workspace("part_lse", f32, {places(), rows()})),
+        o(output("o", p.dtype, {kBatch, kHeads, kQueries, p.value_dim})),
+        lse(output("lse", f32, {kBatch, kHeads, kQueries})) {}
 
   static TensorSpec ofKeys(const DecodeProblem &p, const char *name, int columns) {
     if (p.page_size != 0)
@@ -345,7 +349,7 @@ struct Shared {
   static Size rows() { return kHeads / kKvHeads * kQueries; }
   static Size places() { return kBatch * kKvHeads + kSpans; }
 
-  TensorSpec q, k, v, lengths, starts, spans, parts, part_lse;
+  TensorSpec q, k, v, lengths, starts, spans, parts, part_lse, o, lse;
 };
 
 Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
@@ -367,12 +371,11 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
 
 KernelSpec spansKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> table = pageTable(c.problem);
-  const auto record = [c, list = listed(table)](const Sizes &) {
+  const auto record = [c, t, list = listed(table)](const Sizes &) {
     const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, std::span<const View> table) {
       decodeSpans(c, q, k, lengths, starts, spans, table);
     };
-    return recordList("decode_spans", kernel, list, matrix(c.problem, "q"), matrix(c.problem, "k"),
-                      TensorArg{"lengths", i32, 1}, TensorArg{"starts", i32, 1}, TensorArg{"spans", i32, 2});
+    return recordList("decode_spans", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans));
   };
   return KernelSpec::ofPrograms("decode_spans", joined({t.q, t.k, t.lengths, t.starts, t.spans}, {table}), record)
       .grid(ceilDiv(kSpans, kSpansAtOnce));
@@ -380,14 +383,13 @@ KernelSpec spansKernel(const Config &c, const Shared &t) {
 
 KernelSpec partsKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> table = pageTable(c.problem), tensors = variantTensors(c.problem.variant);
-  const auto record = [c, list = listed(joined(table, {tensors})), pages = table.size()](const Sizes &) {
+  const auto record = [c, t, list = listed(joined(table, {tensors})), pages = table.size()](const Sizes &) {
     const auto kernel = [&](View q, View k, View v, View lengths, View starts, View spans, View parts, View part_lse,
                             Value scale, std::span<const View> views) {
       decode(c, {q, k, v, lengths, starts, spans, parts, part_lse, scale, views.first(pages), views.subspan(pages)});
     };
-    return recordList("decode", kernel, list, matrix(c.problem, "q"), matrix(c.problem, "k"), matrix(c.problem, "v"),
-                      TensorArg{"lengths", i32, 1}, TensorArg{"starts", i32, 1}, TensorArg{"spans", i32, 2},
-                      TensorArg{"parts", f32, 3}, TensorArg{"part_lse", f32, 2}, ScalarArg{"scale", f32});
+    return recordList("decode", kernel, list, arg(t.q), arg(t.k), arg(t.v), arg(t.lengths), arg(t.starts), arg(t.spans),
+                      arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
   };
   return KernelSpec::ofPrograms(
              "decode",
@@ -400,22 +402,17 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
 
 KernelSpec mergeKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> table = pageTable(c.problem), sinks = sinkTensor(c.problem);
-  const auto record = [c, list = listed(joined(table, {sinks})), pages = table.size()](const Sizes &) {
+  const auto record = [c, t, list = listed(joined(table, {sinks})), pages = table.size()](const Sizes &) {
     const auto kernel = [&](View q, View k, View lengths, View starts, View spans, View parts, View part_lse, View o,
                             View lse, std::span<const View> views) {
       decodeMerge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views.first(pages), views.subspan(pages));
     };
-    return recordList("decode_merge", kernel, list, matrix(c.problem, "q"), matrix(c.problem, "k"),
-                      TensorArg{"lengths", i32, 1}, TensorArg{"starts", i32, 1}, TensorArg{"spans", i32, 2},
-                      TensorArg{"parts", f32, 3}, TensorArg{"part_lse", f32, 2}, matrix(c.problem, "o"),
-                      TensorArg{"lse", f32, 3});
+    return recordList("decode_merge", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans),
+                      arg(t.parts), arg(t.part_lse), arg(t.o), arg(t.lse));
   };
-  return KernelSpec::ofPrograms("decode_merge",
-                                joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse,
-                                        output("o", c.problem.dtype, {kBatch, kHeads, kQueries, c.problem.value_dim}),
-                                        output("lse", f32, {kBatch, kHeads, kQueries})},
-                                       {table, sinks}),
-                                record)
+  return KernelSpec::ofPrograms(
+             "decode_merge",
+             joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {table, sinks}), record)
       .grid(Shared::rows(), kKvHeads, kBatch);
 }
 

@@ -27,8 +27,9 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     alibi_slopes  float32 [heads]
     sinks       float32 [heads], logits that are added to the denominators
 
-    No call waits for the GPU, compiles for new lengths, or reads what lies after the last key of a sequence. There are no
-    gradients. Raises NotImplementedError for tensors that no kernel takes, and RuntimeError with the message of the library."""
+    No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence reaches no result. A cache
+    is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no gradients. Raises
+    NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the library."""
     reason = refusal(q, k_cache, v_cache)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)

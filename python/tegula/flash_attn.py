@@ -21,6 +21,11 @@ def install():
     sys.modules["flash_attn"] = sys.modules["flash_attn.flash_attn_interface"] = sys.modules[__name__]
 
 
+def _window(window_size):
+    """Returns the window of tegula.attention, where None is no bound."""
+    return tuple(None if bound < 0 else int(bound) for bound in window_size)
+
+
 def _with_slopes(q, k, v, alibi_slopes, **options):
     """Computes attention. Slopes of shape [batch, heads] take one call for each entry of the batch."""
     if alibi_slopes is None or alibi_slopes.dim() == 1:
@@ -41,7 +46,7 @@ def flash_attn_func(q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, wi
     with_scores = return_attn_probs and dropout_p > 0
     o, lse, *scores = _with_slopes(
         *(x.transpose(1, 2) for x in (q, k, v)), alibi_slopes, causal=causal, bottom_right=True,
-        window=tuple(None if bound < 0 else int(bound) for bound in window_size), scale=softmax_scale, softcap=softcap,
+        window=_window(window_size), scale=softmax_scale, softcap=softcap,
         dropout_p=dropout_p, deterministic=deterministic, return_scores="probabilities" if with_scores else None)
     o = o.transpose(1, 2)
     if dropout_p:  # flash_attn divides by 1 - dropout_p, although it too keeps a multiple of 1/256.
@@ -98,7 +103,7 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
     None: all. k and v [batch, new, kv_heads, dim] are written after them first, and then count as keys. rotary_cos and
     rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache; this copies
-    them. num_splits has no effect."""
+    them. num_splits has no effect. There are no gradients, as in flash_attn."""
     if cache_leftpad is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has no cache_leftpad")
     if block_table is not None and cache_batch_idx is not None:
@@ -128,8 +133,8 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     def attend(rows, alibi_slopes):
         k, v = (x.transpose(1, 2) if block_table is not None else x.transpose(1, 2)[rows] for x in (k_cache, v_cache))
         return decode(q.transpose(1, 2)[rows], k, v, lengths.int()[rows], None if block_table is None else block_table[rows],
-                      causal=causal, window=tuple(None if bound < 0 else int(bound) for bound in window_size),
-                      scale=softmax_scale, softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
+                      causal=causal, window=_window(window_size), scale=softmax_scale, softcap=softcap,
+                      alibi_slopes=alibi_slopes, return_lse=True)
 
     with torch.no_grad():
         if alibi_slopes is None or alibi_slopes.dim() == 1:
@@ -187,7 +192,7 @@ def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=Non
         raise NotImplementedError(name + ("alibi_slopes" if alibi_slopes is not None else "block_table") + " with cu_seqlens")
     if return_attn_probs and dropout_p > 0:
         raise NotImplementedError(name + "s_dmask with cu_seqlens")
-    left, right = (None if bound < 0 else int(bound) for bound in window_size)
+    left, right = _window(window_size)
     right = 0 if causal else right
     begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
     o, lse = attention(*(x.transpose(0, 1)[None] for x in (q, k, v)), interval_begin=begin, interval_end=end,

@@ -31,6 +31,7 @@ struct Decode {
   bool causal = true, sinks = false;
   int64_t left = kNoBound;
   bool alibi = false, masked = false;
+  bool lacks_pages = false; ///< Some pages of sequences have numbers that no page has.
   double cap = 0;
   std::vector<int> lengths = {300, 1, 77, 0, 128};
   Layout layout = Layout::contiguous;
@@ -90,7 +91,9 @@ struct DecodeTensors {
     for (int64_t b = 0; b < d.batch(); ++b)
       for (int64_t p = 0; p < d.pagesOfSequence(); ++p) {
         const bool exists = d.page == 0 || p * d.page < d.lengths[size_t(b)];
-        table.push_back(exists ? pages[size_t(b * d.pagesOfSequence() + p)] : -1);
+        const int32_t beyond = p % 2 == 0 ? -7 : 1 << 30;
+        const bool lacks = exists && d.lacks_pages && p % 3 != 1;
+        table.push_back(lacks ? beyond : exists ? pages[size_t(b * d.pagesOfSequence() + p)] : -1);
       }
     return table;
   }
@@ -102,6 +105,8 @@ struct DecodeTensors {
     return {table[size_t(b * d.pagesOfSequence() + key / d.page)], key % d.page};
   }
 
+  static bool isPage(const Decode &d, int64_t owner) { return owner >= 0 && owner < d.owners(); }
+
   std::vector<float> keys(const Decode &d, int64_t columns, int seed) const {
     const std::vector<float> random =
         oracle::normalNumbers(d.owners() * d.kv_heads * d.keysOfOwner() * columns, d.dtype, seed);
@@ -110,6 +115,8 @@ struct DecodeTensors {
       for (int64_t key = 0; key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
         for (int64_t h = 0; h < d.kv_heads; ++h) {
           const auto [owner, place] = placeOf(d, b, key);
+          if (!isPage(d, owner))
+            continue;
           const int64_t at = ((owner * d.kv_heads + h) * d.keysOfOwner() + place) * columns;
           std::copy_n(random.begin() + at, columns, numbers.begin() + at);
         }
@@ -130,8 +137,12 @@ double scoreOf(const Decode &d, const DecodeTensors &t, int64_t b, int64_t h, in
     return -infinity;
   const auto [owner, place] = t.placeOf(d, b, key);
   const float *q = &t.q_numbers[size_t(((b * d.heads + h) * d.queries + i) * d.head_dim)];
-  const float *k = &t.k_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.head_dim)];
-  double score = std::inner_product(q, q + d.head_dim, k, 0.0) / std::sqrt(double(d.head_dim));
+  double score = 0; // Of a page that does not exist, whose keys are zeros.
+  if (DecodeTensors::isPage(d, owner)) {
+    const float *k =
+        &t.k_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.head_dim)];
+    score = std::inner_product(q, q + d.head_dim, k, 0.0) / std::sqrt(double(d.head_dim));
+  }
   if (d.cap != 0)
     score = d.cap * std::tanh(score / d.cap);
   return d.alibi ? score - t.slope_numbers[size_t(h)] * std::abs(double(diagonal - key)) : score;
@@ -157,7 +168,7 @@ void expectRight(const Decode &d, const DecodeTensors &t) {
       const double p = std::exp(scores[size_t(key)] - origin);
       const auto [owner, place] = t.placeOf(d, b, key);
       sum += p;
-      for (int64_t c = 0; c < d.value_dim && p != 0; ++c) {
+      for (int64_t c = 0; c < d.value_dim && p != 0 && DecodeTensors::isPage(d, owner); ++c) {
         const double v =
             t.v_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.value_dim + c)];
         expected[size_t(c)] += p * v;
@@ -249,6 +260,11 @@ TEST(Decode, Pages) {
   for (int page : {16, 32, 64, 128})
     runAndExpect({.dtype = bf16, .page = page, .spans = 6});
   runAndExpect({.queries = 3, .page = 16, .layout = Layout::scattered});
+}
+
+TEST(Decode, PagesThatDoNotExistAreZeros) {
+  for (DType dtype : {f32, bf16})
+    runAndExpect({.dtype = dtype, .queries = 2, .page = 32, .lacks_pages = true, .spans = 6});
 }
 
 TEST(Decode, Variants) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decoding: attention of a few new queries of each sequence on the keys and values of a cache, at the speed of memory.
+// Decoding: attention of a few new queries of each sequence on the keys and values of a cache.
 //
 //   Expected<PlanSpec> spec = decodeAttention({.dtype = bf16, .head_dim = 128, .value_dim = 128}, cache.target());
 //   Expected<Plan> plan = Plan::make(*spec, cache);
