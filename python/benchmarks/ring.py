@@ -181,20 +181,13 @@ class NothingSent:
 
 @contextlib.contextmanager
 def sending_nothing():
-    """Lets each rank compute all steps on its own keys. All buffers of keys are one, so that none has strange
-    numbers."""
-    exchange, pair, kept = tegula.ring._Exchange, tegula.ring._Pair, {}
-
-    def one_pair(k, v, dtype):
-        if dtype not in kept:
-            kept[dtype] = pair(k, v, dtype)
-        return kept[dtype]
-
-    tegula.ring._Exchange, tegula.ring._Pair = NothingSent, one_pair
+    """Lets each rank compute all steps on its own keys."""
+    exchange, pairs = tegula.ring._Exchange, tegula.ring._pairs
+    tegula.ring._Exchange, tegula.ring._pairs = NothingSent, lambda k, v: pairs(k, v)[:1] * 2
     try:
         yield
     finally:
-        tegula.ring._Exchange, tegula.ring._Pair = exchange, pair
+        tegula.ring._Exchange, tegula.ring._pairs = exchange, pairs
 
 
 @contextlib.contextmanager
@@ -279,14 +272,15 @@ def exchanges(work, which):
     """Returns a function that makes the exchanges of a pass without its kernels."""
     _, k, v = work.leaves
     ring = tegula.ring._Ring(dist.group.WORLD, "zigzag", k.shape[2], None, 0 if work.causal else None, 1.0)
-    keys = [tegula.ring._Pair(k, v, k.dtype) for _ in range(2)]
-    sums = [tegula.ring._Pair(k, v, torch.float32) for _ in range(2)]
+    pairs, gradients = (tegula.ring._pairs(k, v) for _ in range(2))
 
     def function():
-        for step in range(1, ring.steps):
-            ring.shift(*keys).wait()
-            if which == "backward":
-                (ring.shift(*sums) if step < ring.steps - 1 else ring.send_home(*sums, step)).wait()
+        for step in range(ring.steps + 1 if which == "backward" else ring.steps - 1):
+            messages = ring.next_keys(pairs, step)
+            if step > 1:
+                messages.append(ring.gradients_of(*(pair.buffer for pair in gradients), step - 1))
+            if messages:
+                ring.exchange(messages).wait()
 
     return function
 

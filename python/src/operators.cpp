@@ -2,7 +2,7 @@
 // Attention as operators of PyTorch, a forward and a backward one for each interface. They are registered through
 // PyTorch's stable ABI, so that one file serves all versions from 2.10 on. Their fake tensors and their gradients are
 // in tegula/_operators.py.
-#include "context.h"
+#include "passes.h"
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -20,83 +20,25 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// The inputs that all operators have.
-struct Inputs {
-  const Tensor &q, &k, &v;
-  double scale;
-  std::vector<tegula_tensor> variant_tensors = {}; ///< In the order of tegula.h.
-  tegula_tensor q_view = view("q", q), k_view = view("k", k), v_view = view("v", v);
-};
-
-/// The results of the forward pass, and the gradients of the loss.
-struct Outputs {
-  const Tensor &o, &lse, &d_o;
-  const OptionalTensor &d_lse;
-};
-
-std::array<int64_t, 4> shapeOf(const tegula_tensor &tensor) {
-  if (tensor.rank != 4)
-    throw std::runtime_error("q, k and v must be [batch, heads, length, dim]; one has " + std::to_string(tensor.rank) +
-                             " dimensions");
-  return {tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]};
-}
-
-/// Returns plain attention of the inputs.
-tegula_attention_problem problemOf(const Inputs &inputs) {
-  tegula_attention_problem problem{};
-  problem.struct_size = sizeof problem;
-  problem.dtype = inputs.q_view.dtype;
-  problem.head_dim = int32_t(shapeOf(inputs.q_view)[3]);
-  problem.value_dim = int32_t(shapeOf(inputs.v_view)[3]);
-  problem.seqlen_q = shapeOf(inputs.q_view)[2];
-  problem.seqlen_k = shapeOf(inputs.k_view)[2];
-  return problem;
-}
-
-template <class Args> void setShared(Args &args, const Inputs &inputs) {
-  args.struct_size = sizeof args;
-  args.scale = float(inputs.scale);
-  args.q = inputs.q_view;
-  args.k = inputs.k_view;
-  args.v = inputs.v_view;
-  args.variant_tensors = inputs.variant_tensors.data();
-  args.variant_tensor_count = inputs.variant_tensors.size();
-  args.stream = streamOf(inputs.q);
-}
-
 /// Returns o and lse. `args` has what only some problems have.
 std::tuple<Tensor, Tensor> runForward(const Inputs &inputs, const tegula_attention_problem &problem,
-                                      tegula_forward_args args) {
+                                      const tegula_forward_args &args) {
   const auto guard = guardFor(inputs.q);
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
   Tensor o = emptyOrderedAs(inputs.q, std::array{batch, heads, length, shapeOf(inputs.v_view)[3]});
   Tensor lse = empty(inputs.q, std::array{batch, heads, length}, ScalarType::Float);
-  setShared(args, inputs);
-  args.o = view("o", o);
-  args.lse = view("lse", lse);
-  tegula_error *error = nullptr;
-  check(tegula_attention_forward(contextOf(inputs.q), &problem, &args, &error), error);
+  runForward(inputs, problem, args, o, lse);
   return {o, lse};
 }
 
 /// Returns dq, dk and dv. `problem` and `args` have what only some problems have; `args` also the other gradients.
 std::tuple<Tensor, Tensor, Tensor> runBackward(const Inputs &inputs, const Outputs &outputs,
-                                               tegula_attention_problem problem, tegula_backward_args args) {
+                                               const tegula_attention_problem &problem,
+                                               const tegula_backward_args &args) {
   const auto guard = guardFor(inputs.q);
   Tensor dq = emptyOrderedAs(inputs.q, shapeOf(inputs.q_view)), dk = emptyOrderedAs(inputs.k, shapeOf(inputs.k_view)),
          dv = emptyOrderedAs(inputs.v, shapeOf(inputs.v_view));
-  problem.backward = 1;
-  problem.lse_gradient = outputs.d_lse.has_value();
-  setShared(args, inputs);
-  args.o = view("o", outputs.o);
-  args.lse = view("lse", outputs.lse);
-  args.d_o = view("d_o", outputs.d_o);
-  args.d_lse = view("d_lse", outputs.d_lse);
-  args.dq = view("dq", dq);
-  args.dk = view("dk", dk);
-  args.dv = view("dv", dv);
-  tegula_error *error = nullptr;
-  check(tegula_attention_backward(contextOf(inputs.q), &problem, &args, &error), error);
+  runBackward(inputs, outputs, problem, args, {dq, dk, dv});
   return {dq, dk, dv};
 }
 
@@ -121,15 +63,7 @@ struct Options {
 
 tegula_attention_problem problemOf(const Inputs &inputs, const Options &options) {
   tegula_attention_problem problem = problemOf(inputs);
-  problem.causal = !options.causal        ? TEGULA_CAUSAL_NONE
-                   : options.bottom_right ? TEGULA_CAUSAL_BOTTOM_RIGHT
-                                          : TEGULA_CAUSAL_TOP_LEFT;
-  problem.bottom_right = options.bottom_right;
-  if (options.window_left != TEGULA_NO_BOUND || options.window_right != TEGULA_NO_BOUND) {
-    problem.variants |= TEGULA_WINDOW;
-    problem.window_left = options.window_left;
-    problem.window_right = options.window_right;
-  }
+  setMask(problem, {options.causal, options.bottom_right, options.window_left, options.window_right});
   if (options.softcap != 0)
     problem.variants |= TEGULA_SOFTCAP;
   problem.softcap = options.softcap;

@@ -18,11 +18,14 @@ decode = torch.ops.tegula.decode.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
+ring_forward = torch.ops.tegula.ring_forward.default
+ring_backward = torch.ops.tegula.ring_backward.default
+ring_merge = torch.ops.tegula.ring_merge.default
 
 _plain_forward = torch.ops.tegula.plain_forward.default._op  # Without a call in Python.
 
 
-def _empty_ordered_as(like, sizes):
+def empty_ordered_as(like, sizes):
     """Returns what emptyOrderedAs of src/tensors.h returns."""
     distances = [(stride or sys.maxsize, n) for stride, n in zip(like.stride()[:3], sizes)]
     order = sorted(range(3), key=lambda axis: distances[axis], reverse=True)
@@ -32,12 +35,12 @@ def _empty_ordered_as(like, sizes):
 
 @torch.library.register_fake("tegula::attention_forward")
 def _(q, k, v, *options):
-    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+    return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 @torch.library.register_fake("tegula::decode")
 def _(q, k, v, *options):
-    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+    return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 @torch.library.register_fake("tegula::attention_scores")
@@ -56,7 +59,7 @@ def _(d_o, d_lse, q, k, v, o, lse, scale, causal, bias=None, mask=None, alibi_sl
       softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
     dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
     d_sinks = (0,) if sinks is None else (q.shape[1],)
-    return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
+    return (*(empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
             q.new_empty(d_sinks, dtype=torch.float32))
 
 
@@ -147,12 +150,12 @@ def plain(q, k, v, scale, causal, grouped):
 
 @torch.library.register_fake("tegula::flex_forward")
 def _(q, k, v, *others):
-    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+    return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 @torch.library.register_fake("tegula::flex_backward")
 def _(d_o, d_lse, q, k, v, o, lse, learnt, *others):
-    return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)),
+    return (*(empty_ordered_as(x, x.shape) for x in (q, k, v)),
             [x.new_empty(x.shape, dtype=torch.float32) for x in learnt])
 
 

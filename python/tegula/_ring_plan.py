@@ -116,13 +116,13 @@ def step_count(layout, world, length, left, right):
                     if calls(layout, world, rank, (rank - step) % world, length, left, right)), default=0)
 
 
-def halves(found):
-    """Returns calls in two lists. A single call is cut between its rows; the second list has at least half of the
-    scores if the call is causal."""
-    if len(found) != 1:
-        return list(found[:len(found) // 2]), list(found[len(found) // 2:])
-    call, = found
-    middle = (call.q_begin + call.q_end) // 2
-    parts = [clip(begin, end, call.k_begin, call.k_end, call.band) if begin < end else None
-             for begin, end in ((call.q_begin, middle), (middle, call.q_end))]
-    return [[part] if part else [] for part in parts]
+def gaps(ranges, length):
+    """Returns the ranges of 0 to length - 1 between those of `ranges`; None if two of these have a common position."""
+    found, end = [], 0
+    for begin, next_end in sorted(ranges):
+        if begin < end:
+            return None
+        if begin > end:
+            found.append((end, begin))
+        end = next_end
+    return found + [(end, length)] if end < length else found

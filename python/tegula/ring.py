@@ -9,9 +9,12 @@ Keys and values travel from rank to rank while kernels run. In the backward pass
 travel after them. Which calls a rank makes in which step is in _ring_plan.py.
 """
 
+import contextlib
+import functools
 import json
 import math
 import weakref
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -25,7 +28,9 @@ _MOST_LEFT = 2**30     # The largest bound of a window in the library.
 _COMPUTED = 1          # Kernels find the tiles in which scores exist.
 _DESCRIPTION = 4096    # Bytes in which a rank describes its arguments to the others.
 _VALUE, _MESSAGE = 100, 600  # The most characters of an argument and of a refusal that other ranks see.
-_HELD = 4              # Results that wait until they are added: more take memory, fewer rescale the sum more often.
+_DESCRIBED = ("q.shape", "q.dtype", "k.shape", "k.dtype", "v.shape", "v.dtype", "q.device.type", "documents", "layout",
+              "causal", "scale", "requires_grad", "window")
+_HELD = 8              # Partial results that wait until they are added up.
 
 
 @torch.compiler.disable(reason="tegula.ring_attention talks to other ranks; the graph breaks around it")
@@ -49,8 +54,8 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     check       compares the arguments of all ranks before anything is sent. All ranks must pass the same
 
     o and lse have gradients for q, k and v, in the ranks that hold them. All ranks must run the backward pass, for the
-    same calls in the same order. The forward pass needs memory for two parts of k and v and for up to four of o, next
-    to its results. The backward pass needs two parts of k and v, and in float32 three parts of them and one of q.
+    same calls in the same order. The forward pass needs memory for two parts of k and v and for up to eight of o, next
+    to its results. The backward pass needs four parts of k and v, and up to eight of q, k and v.
 
     Raises ValueError, NotImplementedError, or RuntimeError with the message of the library. If the ranks' arguments
     differ, or one rank refuses its own, all ranks raise ValueError with the rank, the argument and its values, and the
@@ -60,7 +65,7 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     group = _group("ring_attention", group)
     reason = _refusal(q, k, v, window, documents, layout, scale)
     if check:
-        _compare_ranks(group, _described(q, k, v, causal, window, documents, layout, scale), reason)
+        _compare_ranks(group, _description(q, k, v, causal, window, documents, layout, scale, reason), reason)
     if reason:
         raise reason
     if scale is None:
@@ -171,18 +176,26 @@ def _check_arguments(q, k, v, window, documents, layout, scale):
                          f"{documents.device}; it must be torch.int32 {(batch, length)} on {q.device}")
 
 
-def _described(q, k, v, causal, window, documents, layout, scale):
-    """Returns what must be equal in all ranks, by its name in messages."""
-    found = {}
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        found[f"{name}.shape"] = str(tuple(getattr(x, "shape", ())))
-        found[f"{name}.dtype"] = str(getattr(x, "dtype", type(x)))
+def _description(q, k, v, causal, window, documents, layout, scale, reason):
+    """Returns what must be equal in all ranks, and why this rank refuses it, as bytes on the CPU."""
+    values = []
+    for x in (q, k, v):
+        shape = getattr(x, "shape", None)
+        values += [shape if shape is None else tuple(shape), getattr(x, "dtype", type(x))]
     trained = torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in (q, k, v))
-    found |= {"q.device.type": str(getattr(getattr(q, "device", None), "type", None)), "causal": repr(causal),
-              "window": repr(tuple(window) if isinstance(window, (list, tuple)) else window), "layout": repr(layout),
-              "scale": repr(scale), "documents": "None" if documents is None else "a tensor",
-              "requires_grad": str(trained)}
-    return found
+    values += [getattr(getattr(q, "device", None), "type", None), documents is not None, layout, bool(causal), scale,
+               trained]
+    if reason:
+        return _encoded.__wrapped__(*values, window, str(reason)[:_MESSAGE])
+    return _encoded(*values, tuple(window), None)
+
+
+@functools.lru_cache(maxsize=256, typed=True)  # Two values that are equal, such as 1 and True, have different texts.
+def _encoded(*values):
+    *values, refusal = values
+    described = {name: repr(value)[:_VALUE] for name, value in zip(_DESCRIBED, values)}
+    text = json.dumps(described | {"refusal": refusal}).encode()
+    return torch.frombuffer(bytearray(text.ljust(_DESCRIPTION)), dtype=torch.uint8)
 
 
 _host_groups = weakref.WeakKeyDictionary()
@@ -208,23 +221,20 @@ def _gather_on_host(group, mine):
     return found
 
 
-def _compare_ranks(group, described, reason):
-    """Raises ValueError in all ranks if what they describe differs, or if one of them has a reason to refuse its
+def _compare_ranks(group, mine, reason):
+    """Raises ValueError in all ranks if their descriptions differ, or if one of them has a reason to refuse its
     arguments. This is one exchange between hosts in each call. Results of earlier calls cannot replace it, because a
     rank that knows its own arguments does not know whether another rank has new ones and waits for the exchange."""
-    described = {name: value[:_VALUE] for name, value in described.items()}
-    text = json.dumps(described | {"refusal": str(reason)[:_MESSAGE] if reason else None}).encode()
-    mine = torch.frombuffer(bytearray(text.ljust(_DESCRIPTION)), dtype=torch.uint8)
     try:
         found = _gather_on_host(group, mine)
     except RuntimeError as error:
         raise RuntimeError("tegula.ring_attention: the arguments of the ranks cannot be compared; a rank has died, or "
                            f"has not called ring_attention within the time-out: {error}") from error
-    if reason is None and (found == mine).all():
-        return
-    of_ranks = [json.loads(bytes(row.numpy())) for row in found]
     if reason:
         return  # The caller raises it.
+    if (found == mine).all():
+        return
+    of_ranks = [json.loads(bytes(row.numpy())) for row in found]
     for n, other in enumerate(of_ranks):
         if other["refusal"]:
             raise ValueError(f"tegula.ring_attention: rank {n} refuses its arguments: {other['refusal']}")
@@ -237,14 +247,25 @@ def _compare_ranks(group, described, reason):
 
 # Exchanges between ranks.
 
-class _Exchange:
-    """A tensor that is sent to one rank while another one arrives. Both stay alive until wait() returns."""
+class _Message(NamedTuple):
+    """A tensor that is sent to a rank of the group while another one arrives."""
+    sent: torch.Tensor
+    to: int
+    received: torch.Tensor
+    source: int
 
-    def __init__(self, group, sent, to, received, source):
-        self.ranks, self.tensors = (to, source), (sent, received)
+
+class _Exchange:
+    """Messages on their way. Their tensors stay alive until wait() returns."""
+
+    def __init__(self, group, messages):
+        self.messages = messages
+        operations = []
+        for message in messages:
+            operations.append(dist.P2POp(dist.isend, message.sent, group=group, group_peer=message.to))
+            operations.append(dist.P2POp(dist.irecv, message.received, group=group, group_peer=message.source))
         try:
-            self.works = dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, group=group, group_peer=to),
-                                                 dist.P2POp(dist.irecv, received, group=group, group_peer=source)])
+            self.works = dist.batch_isend_irecv(operations)
         except RuntimeError as error:
             self._fail(error)
 
@@ -257,68 +278,95 @@ class _Exchange:
             self._fail(error)
 
     def _fail(self, error):
-        raise RuntimeError(f"tegula.ring_attention: the exchange with the ranks {self.ranks[0]} and {self.ranks[1]} of "
-                           f"the group failed; a rank has died, or has raised an error, or is late: {error}") from error
+        ranks = " and ".join(map(str, sorted({rank for message in self.messages for rank in (message.to, message.source)})))
+        raise RuntimeError(f"tegula.ring_attention: an exchange with the ranks {ranks} of the group failed; a rank has "
+                           f"died, or has raised an error, or is late: {error}") from error
 
 
 class _Pair:
     """Tensors of the shapes of k and v in one buffer, so that one message has both."""
 
-    def __init__(self, k, v, dtype):
-        self.buffer = k.new_empty(k.numel() + v.numel(), dtype=dtype)
+    def __init__(self, k, v, buffer=None):
+        self.buffer = k.new_empty(k.numel() + v.numel()) if buffer is None else buffer
         self.k, self.v = self.buffer[:k.numel()].view(k.shape), self.buffer[k.numel():].view(v.shape)
 
-    def copy_(self, k, v):
-        self.k.copy_(k)
-        self.v.copy_(v)
-        return self
+
+def _pairs(k, v):
+    """Returns k and v in a pair, and a pair in which others can arrive."""
+    first = _Pair(k, v)
+    first.k.copy_(k)
+    first.v.copy_(v)
+    return first, _Pair(k, v)
 
 
 # The two passes.
 
-class _Merge:
-    """Adds o and lse of attention on several sets of keys. Up to _HELD results wait in their own type, because each sum
-    reads and writes all of o in float32."""
+class _Outputs:
+    """Partial results of the queries on several sets of keys, in the type of q. At most _HELD wait until they are merged."""
 
-    def __init__(self, shape, dtype):
-        self.shape, self.dtype = shape, dtype  # Those of o.
-        self.o = self.lse = None
-        self.waiting = []
+    def __init__(self, count, q, value_dim):
+        self.q, self.shape = q, (*q.shape[:3], value_dim)
+        self.o = q.new_empty(min(count, _HELD), *self.shape)
+        self.lse = q.new_empty(self.o.shape[:4], dtype=torch.float32)
+        self.used = 0
 
-    def add(self, begin, end, o, lse):
-        """Adds results of the rows begin to end - 1."""
-        self.waiting.append((begin, end, o, lse))
-        if len(self.waiting) == _HELD:
-            self._merge()
+    def part(self, begin, end):
+        """Returns memory for o and lse of the rows begin to end - 1. Elsewhere this part sees no key."""
+        if self.used == len(self.o):
+            (self.o[0], self.lse[0]), self.used = self.merged(), 1
+        o, lse = self.o[self.used], self.lse[self.used]
+        lse[:, :, :begin] = lse[:, :, end:] = -math.inf
+        self.used += 1
+        return o[:, :, begin:end], lse[:, :, begin:end]
+
+    def merged(self):
+        """Returns o and lse of all parts."""
+        o, lse = _operators.empty_ordered_as(self.q, self.shape), torch.empty_like(self.lse[0])
+        _operators.ring_merge(self.o[:self.used], self.lse[:self.used], o, lse)
+        return o, lse
+
+
+class _Sum:
+    """Partial sums of `size` numbers, in the type of `like`. At most _HELD wait until they are added, in float32. `own`
+    is that of this rank's own keys, which is complete at the end only."""
+
+    def __init__(self, count, size, like):
+        self.parts = like.new_empty(min(count, _HELD), size)
+        self.own, self.used = self.parts[0], 1
+
+    def part(self):
+        """Returns memory for a part. All earlier ones but `own` must be complete."""
+        if self.used == len(self.parts):
+            self.parts[1], self.used = self.parts[1:].sum(0), 2
+        self.used += 1
+        return self.parts[self.used - 1]
 
     def result(self):
-        """Returns o and lse."""
-        if self.o is None and len(self.waiting) == 1 and self._has_all_rows(*self.waiting[0]):
-            return self.waiting[0][2:]
-        if self.waiting:
-            self._merge()
-        return self.o.to(self.dtype), self.lse
+        return self.own if self.used == 1 else self.parts[:self.used].sum(0)
 
-    def _has_all_rows(self, begin, end, *_):
-        return end - begin == self.shape[2]
 
-    def _merge(self):
-        results, self.waiting = self.waiting, []
-        lse = results[0][3].new_full(self.shape[:3], -math.inf) if self.lse is None else self.lse.clone()
-        for begin, end, _, part in results:
-            rows = lse[:, :, begin:end]
-            torch.logaddexp(rows, part, out=rows)
-        origin = lse.masked_fill(lse == -math.inf, 0)  # The weights of a row that sees no key are exp(-inf) = 0.
-        if self.o is not None:
-            self.o.mul_(torch.exp(self.lse - origin)[..., None])
-        elif self._has_all_rows(*results[0]):
-            _, _, o, part = results.pop(0)
-            self.o = o * torch.exp(part - origin)[..., None]  # In float32.
-        else:
-            self.o = results[0][2].new_zeros(self.shape, dtype=torch.float32)
-        for begin, end, o, part in results:
-            self.o[:, :, begin:end].addcmul_(o, torch.exp(part - origin[:, :, begin:end])[..., None])
-        self.lse = lse
+class _Gradients:
+    """Memory that the calls of a step write, whose rows are in dimension 2. `ranges` are the rows of each call."""
+
+    def __init__(self, tensors, ranges):
+        length = tensors[0].shape[2]
+        gaps = _ring_plan.gaps(ranges, length)
+        self.tensors, self.meet = tensors, gaps is None
+        for begin, end in [(0, length)] if self.meet else gaps:
+            for x in tensors:
+                x[:, :, begin:end].zero_()
+
+    @contextlib.contextmanager
+    def rows(self, begin, end):
+        """Gives memory for a call. If other calls have some of its rows, too, what it writes is added to theirs."""
+        rows = [x[:, :, begin:end] for x in self.tensors]
+        if not self.meet:
+            yield rows
+            return
+        parts = [torch.empty_like(x) for x in rows]
+        yield parts
+        for x, part in zip(rows, parts):
+            x.add_(part)
 
 
 class _Ring:
@@ -335,6 +383,10 @@ class _Ring:
         """Returns the rank whose keys are here in a step."""
         return (self.rank - step) % self.world
 
+    def holder(self, step):
+        """Returns the rank that has this rank's keys in a step."""
+        return (self.rank + step) % self.world
+
     def calls(self, step):
         return _ring_plan.calls(*self.band[0], self.rank, self.source(step), *self.band[1])
 
@@ -346,115 +398,119 @@ class _Ring:
         dist.all_gather(list(found), documents.contiguous(), group=self.group)
         return found
 
-    def shift(self, sent, received):
-        """Sends a pair to the next rank."""
-        return _Exchange(self.group, sent.buffer, (self.rank + 1) % self.world, received.buffer, self.source(1))
+    def next_keys(self, pairs, step):
+        """Returns the messages of the keys of the next step, which arrive where those of the step before were; none in
+        the last step."""
+        if step + 1 >= self.steps:
+            return []
+        return [_Message(pairs[step % 2].buffer, self.holder(1), pairs[(step + 1) % 2].buffer, self.source(1))]
 
-    def send_home(self, sent, received, step):
-        """Sends gradients to the rank whose keys are here in a step."""
-        return _Exchange(self.group, sent.buffer, self.source(step), received.buffer, (self.rank + step) % self.world)
+    def gradients_of(self, sent, received, step):
+        """Returns the message of the gradients of a step, which go to the rank whose keys were here."""
+        return _Message(sent, self.source(step), received, self.holder(step))
+
+    def exchange(self, messages):
+        return _Exchange(self.group, messages) if messages else None
 
     def forward(self, q, k, v, documents):
-        merge = _Merge((*q.shape[:3], v.shape[3]), q.dtype)
-        pairs = [_Pair(k, v, k.dtype).copy_(k, v), _Pair(k, v, k.dtype)] if self.steps > 1 else []
+        outputs = _Outputs(sum(len(self.calls(step)) for step in range(self.steps)), q, v.shape[3])
+        pairs = _pairs(k, v) if self.steps > 1 else []
         for step in range(self.steps):
-            exchange = None
-            if step < self.steps - 1:  # Posted first, so that it runs during the kernels of this step.
-                exchange = self.shift(pairs[step % 2], pairs[(step + 1) % 2])
+            exchange = self.exchange(self.next_keys(pairs, step))  # It runs during the kernels of this step.
             for call in self.calls(step):
-                rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
-                merge.add(call.q_begin, call.q_end, *self._attend(call, q[:, :, rows], k[:, :, keys], v[:, :, keys],
-                                                                 self._variant(call, documents, step)))
+                self._attend(call, q, k, v, *outputs.part(call.q_begin, call.q_end), self._documents(documents, step))
             if exchange:
                 exchange.wait()
                 k, v = pairs[(step + 1) % 2].k, pairs[(step + 1) % 2].v
-        return merge.result()
+        return outputs.merged()
 
     def backward(self, d_o, d_lse, q, k, v, o, lse, documents):
-        """Returns dq, dk and dv. Gradients of another rank's keys are added up on their way along the ring, and come
-        home at the end. The last exchange runs during half of the calls on this rank's own keys."""
-        dq = torch.zeros_like(q, dtype=torch.float32)
-        own = _Pair(k, v, torch.float32)
-        own.buffer.zero_()
-        home_k, home_v = k, v
+        """Returns dq, dk and dv. The gradients of another rank's keys go to that rank during the next step. The work on
+        this rank's own keys is cut between heads: half of it hides the first exchange, the other half the last one."""
+        sum_q, sum_kv = (_Sum(self.steps, size, q) for size in (q.numel(), k.numel() + v.numel()))
+        own = _Pair(k, v, sum_kv.own)
+        pairs, leaving = (_pairs(k, v), [_Pair(k, v), _Pair(k, v)]) if self.steps > 1 else ([], [])
 
-        def run(found, step, k, v):
-            for call in found:
-                rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
-                d_rows = [None if x is None else x[:, :, rows] for x in (d_o, d_lse)]
-                part, dk, dv = self._differentiate(call, *d_rows, q[:, :, rows], k[:, :, keys], v[:, :, keys],
-                                                   o[:, :, rows], lse[:, :, rows], self._variant(call, documents, step))
-                dq[:, :, rows].add_(part)
-                yield keys, dk, dv
+        def run(step, k, v, dq, dkv, heads=slice(None)):
+            group = q.shape[1] // k.shape[1]
+            sharing = slice(*(None if n is None else n * group for n in (heads.start, heads.stop)))
+            of_queries = [None if x is None else x[:, sharing] for x in (d_o, d_lse, q, o, lse, dq.view(q.shape))]
+            self._differentiate(step, *of_queries, *(x[:, heads] for x in (k, v, dkv.k, dkv.v)),
+                                self._documents(documents, step))
 
-        def add(found, pair):
-            for keys, dk, dv in found:
-                pair.k[:, :, keys].add_(dk)
-                pair.v[:, :, keys].add_(dv)
+        half = (k.shape[1] + 1) // 2
+        for step in range(self.steps + 1):
+            messages = self.next_keys(pairs, step)
+            if step > 1:
+                messages.append(self.gradients_of(leaving[step % 2 - 1].buffer, sum_kv.part(), step - 1))
+            exchange = self.exchange(messages)
+            if step == 0:
+                run(0, k, v, sum_q.own, own, slice(half))
+            elif step < self.steps:
+                here = pairs[step % 2]
+                run(step, here.k, here.v, sum_q.part(), leaving[step % 2])
+            elif half < k.shape[1]:
+                run(0, k, v, sum_q.own, own, slice(half, None))
+            if exchange:
+                exchange.wait()
+        gradients = _Pair(k, v, sum_kv.result())
+        return sum_q.result().view(q.shape), gradients.k, gradients.v
 
-        early, late = _ring_plan.halves(self.calls(0))
-        if self.steps == 1:
-            add(run(early + late, 0, k, v), own)
-            return dq.to(q.dtype), own.k.to(k.dtype), own.v.to(v.dtype)
-        pairs = [_Pair(k, v, k.dtype).copy_(k, v), _Pair(k, v, k.dtype)]
-        sums = [_Pair(k, v, torch.float32), _Pair(k, v, torch.float32)]
-        exchange, gradients = self.shift(*pairs), None
-        add(run(early, 0, k, v), own)
-        for step in range(1, self.steps):
-            exchange.wait()
-            here = pairs[step % 2]
-            if step < self.steps - 1:
-                exchange = self.shift(here, pairs[(step + 1) % 2])
-            found = list(run(self.calls(step), step, here.k, here.v))
-            total, other = sums[step % 2], sums[(step + 1) % 2]
-            if gradients:
-                gradients.wait()
-            else:
-                total.buffer.zero_()
-            add(found, total)
-            gradients = self.shift(total, other) if step < self.steps - 1 else self.send_home(total, other, step)
-        add(run(late, 0, home_k, home_v), own)
-        gradients.wait()
-        own.buffer.add_(other.buffer)
-        return dq.to(q.dtype), own.k.to(k.dtype), own.v.to(v.dtype)
-
-    def _attend(self, call, q, k, v, variant):
-        if variant:
-            return _operators.flex_forward(q, k, v, [], *variant, self.scale, _COMPUTED, 0, 0, self.deterministic)
-        return _operators.attention(q, k, v, *self._options(call))
-
-    def _differentiate(self, call, d_o, d_lse, q, k, v, o, lse, variant):
-        """Returns dq, dk and dv of a call. o and lse are those of all keys, so that probabilities are final."""
-        if variant:
-            return _operators.flex_backward(d_o, d_lse, q, k, v, o, lse, [], *variant, self.scale, _COMPUTED, 0, 0,
-                                            self.deterministic)[:3]
-        return _operators.backward(d_o, d_lse, q, k, v, o, lse, *self._options(call))[:3]
-
-    def _options(self, call):
-        """Returns the arguments of the operators from `scale` on. Kernels with a causal mask are faster than with a
-        window."""
-        aligned = call.right == (call.k_end - call.k_begin) - (call.q_end - call.q_begin)
-        if call.left is None and call.right is not None and (call.right == 0 or aligned):
-            causal, bottom_right, left, right = True, call.right != 0, _NO_BOUND, _NO_BOUND
-        else:
-            causal, bottom_right = False, False
-            left, right = (_NO_BOUND if bound is None else bound for bound in (call.left, call.right))
-        tensors = [None] * 10  # No bias, mask, slopes, sinks, dropout, offset and intervals.
-        return self.scale, causal, *tensors, bottom_right, left, right, 0.0, 0.0, self.deterministic
-
-    def _variant(self, call, documents, step):
-        """Returns the tensors and the text of the variant that compares documents, or None."""
+    def _attend(self, call, q, k, v, o, lse, documents):
+        """Writes o and lse of a call."""
+        rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
+        inputs = q[:, :, rows], k[:, :, keys], v[:, :, keys]
         if documents is None:
-            return None
-        conditions = ["document_q[batch, query] == document_k[batch, key]"]
-        if call.left is not None:
-            conditions.append(f"query - key <= {call.left}")
-        if call.right is not None:
-            conditions.append(f"key - query <= {call.right}")
-        text = ("variant 1\ntensor document_q i32[batch, any]\ntensor document_k i32[batch, any]\n"
-                f"mask = {' & '.join(f'({condition})' for condition in conditions)}\n")
-        return [documents[self.rank, :, call.q_begin:call.q_end],
-                documents[self.source(step), :, call.k_begin:call.k_end]], [], text
+            _operators.ring_forward(*inputs, self.scale, *_mask(call), o, lse)
+            return
+        found = _operators.flex_forward(*inputs, [], *_variant(call, documents), self.scale, _COMPUTED, 0, 0,
+                                        self.deterministic)
+        for x, part in zip((o, lse), found):
+            x.copy_(part)
+
+    def _differentiate(self, step, d_o, d_lse, q, o, lse, dq, k, v, dk, dv, documents):
+        """Writes the gradients of a step. o and lse are those of all keys, so that probabilities are final."""
+        calls = self.calls(step)
+        of_queries = _Gradients([dq], [(call.q_begin, call.q_end) for call in calls])
+        of_keys = _Gradients([dk, dv], [(call.k_begin, call.k_end) for call in calls])
+        for call in calls:
+            rows, keys = slice(call.q_begin, call.q_end), slice(call.k_begin, call.k_end)
+            inputs = (d_o[:, :, rows], None if d_lse is None else d_lse[:, :, rows], q[:, :, rows], k[:, :, keys],
+                      v[:, :, keys], o[:, :, rows], lse[:, :, rows])
+            with of_queries.rows(rows.start, rows.stop) as found_q, of_keys.rows(keys.start, keys.stop) as found_kv:
+                if documents is None:
+                    _operators.ring_backward(*inputs, self.scale, *_mask(call), self.deterministic, *found_q, *found_kv)
+                    continue
+                found = _operators.flex_backward(*inputs, [], *_variant(call, documents), self.scale, _COMPUTED, 0, 0,
+                                                 self.deterministic)
+                for x, part in zip((*found_q, *found_kv), found):
+                    x.copy_(part)
+
+    def _documents(self, documents, step):
+        """Returns the documents of the queries and of the keys of a step, or None."""
+        return None if documents is None else (documents[self.rank], documents[self.source(step)])
+
+
+def _mask(call):
+    """Returns causal, bottom_right, window_left and window_right of an operator. Kernels with a causal mask are faster
+    than with a window."""
+    aligned = call.right == (call.k_end - call.k_begin) - (call.q_end - call.q_begin)
+    if call.left is None and call.right is not None and (call.right == 0 or aligned):
+        return True, call.right != 0, _NO_BOUND, _NO_BOUND
+    return False, False, *(_NO_BOUND if bound is None else bound for bound in (call.left, call.right))
+
+
+def _variant(call, documents):
+    """Returns the tensors and the text of the variant that compares documents."""
+    of_queries, of_keys = documents
+    conditions = ["document_q[batch, query] == document_k[batch, key]"]
+    if call.left is not None:
+        conditions.append(f"query - key <= {call.left}")
+    if call.right is not None:
+        conditions.append(f"key - query <= {call.right}")
+    text = ("variant 1\ntensor document_q i32[batch, any]\ntensor document_k i32[batch, any]\n"
+            f"mask = {' & '.join(f'({condition})' for condition in conditions)}\n")
+    return [of_queries[:, call.q_begin:call.q_end], of_keys[:, call.k_begin:call.k_end]], [], text
 
 
 class _RingAttention(torch.autograd.Function):

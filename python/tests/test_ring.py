@@ -304,17 +304,23 @@ def test_calls_compute_each_score_once(layout, world):
             seen = (distance >= (-100 if left is None else -left)) & (distance <= (100 if right is None else right))
             calls = _ring_plan.calls(layout, world, rank, source, length, left, right)
             assert step < steps or not calls
-            for some in calls, sum(_ring_plan.halves(calls), []):
-                computed = torch.zeros(length, length, dtype=torch.int)
-                for call in some:
-                    q, k = torch.arange(call.q_end - call.q_begin), torch.arange(call.k_end - call.k_begin)
-                    away = k[None] - q[:, None]
-                    inside = (away >= (-100 if call.left is None else -call.left)) & (away <= (
-                        100 if call.right is None else call.right))
-                    assert inside.any(0).all() and inside.any(1).all()
-                    assert all(bound is None or bound >= 0 for bound in (call.left, call.right))
-                    computed[call.q_begin:call.q_end, call.k_begin:call.k_end] += inside
-                assert torch.equal(computed, seen.int())
+            computed = torch.zeros(length, length, dtype=torch.int)
+            for call in calls:
+                q, k = torch.arange(call.q_end - call.q_begin), torch.arange(call.k_end - call.k_begin)
+                away = k[None] - q[:, None]
+                inside = (away >= (-100 if call.left is None else -call.left)) & (away <= (
+                    100 if call.right is None else call.right))
+                assert inside.any(0).all() and inside.any(1).all()
+                assert all(bound is None or bound >= 0 for bound in (call.left, call.right))
+                computed[call.q_begin:call.q_end, call.k_begin:call.k_end] += inside
+            assert torch.equal(computed, seen.int())
+
+
+@pytest.mark.parametrize("ranges, expected", [
+    ([], [(0, 8)]), ([(0, 8)], []), ([(4, 8)], [(0, 4)]), ([(5, 6), (1, 3)], [(0, 1), (3, 5), (6, 8)]),
+    ([(0, 4), (4, 8)], []), ([(0, 5), (4, 8)], None), ([(0, 8), (2, 3)], None)], ids=str)
+def test_gaps_between_ranges(ranges, expected):
+    assert _ring_plan.gaps(ranges, 8) == expected
 
 
 def test_a_causal_ring_has_equal_work_and_one_call_in_each_step():
@@ -335,15 +341,16 @@ def test_results_are_merged(dtype, factor, first):
     q, k, v = (torch.randn(2, 2, 60, 16, dtype=torch.float64) for _ in range(3))
     seen = torch.rand(60, 60) < 0.2
     seen[7], seen[31] = False, False
-    merge = ring._Merge(q.shape, dtype)
+    outputs = ring._Outputs(10, q.to(dtype), 16)
     for n, (begin, end) in enumerate([first, (30, 60), (0, 30), (30, 60), (0, 60)] * 2):
         keys = slice(6 * n, 6 * n + 6)
         hidden = torch.ones(60, dtype=torch.bool)
         hidden[begin:end] = False
         seen[hidden, keys] = False
         o, lse = reference.plain(q[:, :, begin:end] * factor, k[:, :, keys], v[:, :, keys], mask=seen[begin:end, keys])
-        merge.add(begin, end, o.nan_to_num(0).to(dtype), lse.float())
-    o, lse = merge.result()
+        for x, part in zip(outputs.part(begin, end), (o.nan_to_num(0), lse)):
+            x.copy_(part)
+    o, lse = outputs.merged()
     exact, exact_lse = reference.plain(q * factor, k, v, mask=seen)
     assert o.dtype == dtype and (o[:, :, [7, 31]] == 0).all() and (lse[:, :, [7, 31]] == -torch.inf).all()
     assert torch.allclose(o.double(), exact, rtol=0, atol=4 * exact.abs().max().item()
