@@ -12,6 +12,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 DOCS = FOLDER.parents[1] / "docs"
+SIZES = ["small", "medium"]
 NAMES = {"tegula": "Tegula", "cudnn": "cuDNN", "flash": "FlashAttention-2"}
 
 HEAD = """# Training GPT-2
@@ -31,7 +32,16 @@ def load():
         for line in file.read_text().splitlines():
             run = json.loads(line)
             runs.setdefault((run["device"], run["size"], run["context"]), {})[run["attention"]] = run
-    return dict(sorted(runs.items()))
+    return dict(sorted(runs.items(), key=lambda item: (item[0][0], SIZES.index(item[0][1]), item[0][2])))
+
+
+def longest_runs(runs):
+    """Returns the runs of each size that have the most steps, as (size, context, {attention: run})."""
+    found = {}
+    for (_, size, context), by_name in runs.items():
+        if size not in found or len(by_name["tegula"]["losses"]) > len(found[size][1]["tegula"]["losses"]):
+            found[size] = context, by_name
+    return [(size, *run) for size, run in found.items()]
 
 
 def apart(one, other):
@@ -46,39 +56,38 @@ def page(runs):
         speeds = [by_name[name]["tokens_per_second"] for name in NAMES]
         lines.append(f"| {device} | {size} | {context} | {' | '.join(f'{speed:,}' for speed in speeds)} | "
                      f"{speeds[0] / speeds[1]:.3f} |")
-    longest = max(runs.values(), key=lambda by_name: len(by_name["tegula"]["losses"]))
-    steps = len(longest["tegula"]["losses"])
-    tegula, cudnn, flash = (longest[name] for name in NAMES)
-    return HEAD + "\n".join(lines) + f"""
-
-![Losses of three models](training-losses.svg)
-
-The curves are those of {steps} steps with a context of {longest["tegula"]["context"]}. Tegula's losses are up to
-{apart(tegula, cudnn):.3f} nats from cuDNN's, and FlashAttention-2's up to {apart(flash, cudnn):.3f}.
-""", longest
+    text = HEAD + "\n".join(lines) + "\n\n![Losses of the models](training-losses.svg)\n"
+    for size, context, by_name in longest_runs(runs):
+        tegula, cudnn, flash = (by_name[name] for name in NAMES)
+        text += (f"\n{size}: {len(tegula['losses'])} steps with a context of {context}. Tegula's losses are up to "
+                 f"{apart(tegula, cudnn):.3f} nats\nfrom cuDNN's, and FlashAttention-2's up to {apart(flash, cudnn):.3f}.\n")
+    return text
 
 
 def draw(longest):
     import matplotlib
     matplotlib.rcParams.update({"svg.hashsalt": "tegula", "svg.fonttype": "none"})
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(7, 4))
-    for (name, label), style in zip(NAMES.items(), ("-", "--", ":")):
-        axes.plot(longest[name]["losses"], style, label=label, linewidth=1.2)
-    axes.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(0, 8))
+    figure, all_axes = pyplot.subplots(1, len(longest), figsize=(5 * len(longest), 4), sharey=True, squeeze=False)
+    for axes, (size, _, by_name) in zip(all_axes[0], longest):
+        for (name, label), style in zip(NAMES.items(), ("-", "--", ":")):
+            axes.plot(by_name[name]["losses"], style, label=label, linewidth=1.2)
+        axes.set(title=size, xlabel="step", ylim=(0, 8))
     axes.legend()
+    all_axes[0][0].set_ylabel("loss (nats per byte)")
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     (DOCS / "training-losses.svg").write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
 
 
 def main():
-    text, longest = page(load())
+    runs = load()
+    text = page(runs)
     file = DOCS / "training.md"
     if "--check" in sys.argv[1:]:
         return file.read_text() != text
     file.write_text(text)
-    draw(longest)
+    draw(longest_runs(runs))
     return 0
 
 

@@ -25,6 +25,7 @@ import time
 import traceback
 
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # NVLink multicast.
+os.environ.setdefault("TORCH_NCCL_HIGH_PRIORITY", "1")
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 import torch
@@ -270,7 +271,7 @@ def works_of(options, device, mesh, length, causal):
 
 def exchanges(work, which):
     """Returns a function that makes the exchanges of a pass without its kernels."""
-    _, k, v = work.leaves
+    _, k, v = (x.detach() for x in work.leaves)
     ring = tegula.ring._Ring(dist.group.WORLD, "zigzag", k.shape[2], None, 0 if work.causal else None, 1.0)
     pairs, gradients = (tegula.ring._pairs(k, v) for _ in range(2))
 
