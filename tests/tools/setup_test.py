@@ -43,7 +43,7 @@ class SetupTest(unittest.TestCase):
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
             if pytorch:
-                for there in "python/lib/python3.11/site-packages/einops", "suites/flash_attn":
+                for there in "python/lib/python3.11/site-packages/expecttest", "suites/flash_attn", "suites/pytorch":
                     pathlib.Path(folder, "lib/tegula", there).mkdir(parents=True)
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
@@ -81,6 +81,7 @@ class SetupTest(unittest.TestCase):
         self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==.* nanobind==.* transformers==.* onnx==.* jax==.* einops==")
         self.assertRegex(calls[2], "^-m pip download .* flash-attn==")
         self.assertIn("there is no source of flash-attn; its tests skip", result.stderr)  # This pip brings nothing.
+        self.assertIn("there is no source of PyTorch; its tests skip", result.stderr)  # Nor does this apt-get.
 
     def test_without_pytorch_tests_skip(self):
         result, _ = self.run_setup("--tests", programs=["ptxas", "nvdisasm"], failing="venv")
