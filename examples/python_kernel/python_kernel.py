@@ -33,6 +33,11 @@ a, b, c = torch.randn(300, 200), torch.randn(200, 100), torch.empty(300, 100)
 matmul[5, 2](a, b, c)
 print(f"matmul: equal {torch.allclose(c, a @ b, atol=1e-4)}")
 
+tuned = matmul.tune(lambda c, m, n: ((c.shape[0] + m - 1) // m, (c.shape[1] + n - 1) // n), a, b, c, m=[32, 64],
+                    n=[32, 64], seconds=20)
+tuned(a, b, c)
+print(f"matmul, tuned: equal {torch.allclose(c, a @ b, atol=1e-4)}")
+
 
 @tegula.kernel
 def attention(q: tl.Tensor(None, 4), k: tl.Tensor(None, 4), v: tl.Tensor(None, 4), o: tl.Tensor(None, 4),

@@ -48,8 +48,8 @@ class Kernel:
                 self._arguments[name] = parameter.annotation
             else:
                 self._constants[name] = parameter.default
-        self._names = list(self._arguments)
-        self._are_first = list(self.signature.parameters)[:len(self._names)] == self._names
+        self.argument_names = list(self._arguments)
+        self._are_first = list(self.signature.parameters)[:len(self.argument_names)] == self.argument_names
         self._tensors = [i for i, spec in enumerate(self._arguments.values()) if isinstance(spec, Tensor)]
         self._open = [i for i, spec in enumerate(self._arguments.values()) if spec.dtype is None]
         self._texts, self._compiled = {}, {}
@@ -71,6 +71,31 @@ class Kernel:
             raise TypeError(f"kernel '{self.__name__}': {len(self._open)} tensors have open types, and {len(dtypes)} "
                             "types are given")
         return self._text(dtypes, self._complete(constants))
+
+    def tune(self, grid, *given, seconds=60, again=False, **named):
+        """Finds the fastest constants and schedule, and returns Tuned: `tuned(*arguments)` launches what was found.
+
+        A constant that is a list stands for each of its values. `grid` is as for a launch, or a function that returns it: its
+        parameters have names of parameters of the kernel, and it is also called with shorter tensors. Each candidate is
+        compared with the kernel on the cores of this machine, on random numbers, and only their types and shapes come from
+        the arguments. This takes up to `seconds`. The result is kept on disk for this kernel, device, driver and compiler,
+        and measured only once, or `again`. `tegula tune` is the program that does it.
+
+        Raises RuntimeError if no candidate is right.
+        """
+        from tegula import _tune
+        arguments, constants = self._split(given, named)
+        return _tune.tune(self, grid, dict(zip(self.argument_names, arguments)), constants, seconds, again)
+
+    def text_for(self, arguments, constants):
+        """Returns the text of the program for arguments, by name, and constants."""
+        values = list(arguments.values())
+        return self._text(tuple(self._dtype(i, values[i]) for i in self._open), constants)
+
+    def device_of(self, arguments):
+        """Returns the device of the tensors among the arguments, which are by name; None if there is no tensor."""
+        values = list(arguments.values())
+        return self._device([values[i] for i in self._tensors])
 
     @functools.cached_property
     def _launch_outside_graphs(self):
@@ -114,16 +139,16 @@ class Kernel:
     def _device(self, tensors):
         for i, tensor in zip(self._tensors, tensors):
             if not hasattr(tensor, "data_ptr"):
-                raise TypeError(f"kernel '{self.__name__}': argument '{self._names[i]}': expected a tensor, "
+                raise TypeError(f"kernel '{self.__name__}': argument '{self.argument_names[i]}': expected a tensor, "
                                 f"got {type(tensor).__name__}")
             if tensor.device != tensors[0].device:
-                raise RuntimeError(f"kernel '{self.__name__}': argument '{self._names[i]}' is on {tensor.device}, and "
-                                   f"'{self._names[self._tensors[0]]}' is on {tensors[0].device}")
+                raise RuntimeError(f"kernel '{self.__name__}': argument '{self.argument_names[i]}' is on {tensor.device}, and "
+                                   f"'{self.argument_names[self._tensors[0]]}' is on {tensors[0].device}")
         return tensors[0].device if tensors else None
 
     def _dtype(self, i, tensor):
         if tensor.dtype not in _dtypes():
-            raise RuntimeError(f"argument '{self._names[i]}': kernels have no type {tensor.dtype}")
+            raise RuntimeError(f"argument '{self.argument_names[i]}': kernels have no type {tensor.dtype}")
         return _dtypes()[tensor.dtype]
 
     def _text(self, dtypes, constants):

@@ -660,3 +660,47 @@ def test_the_language_needs_no_pytorch():
     script = "import tegula, sys\nfrom tegula import language as tl\n@tegula.kernel\ndef f(x: tl.Tensor('f32', 1)):\n" \
              "    x.store(0, 1.0)\nassert 'tile.store' in f.record() and 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-B", "-c", script], capture_output=True).returncode == 0
+
+
+# ---- Tuning ----
+
+
+@tegula.kernel
+def scaled(x: Tensor(None, 2), out: Tensor(None, 2), factor: Scalar("f32"), *, rows=16):
+    i = tl.program_id(0) * rows
+    out.store([i, 0], x.load([i, 0], [rows, 32]) * factor)
+
+
+def grid_of_rows(x, rows):
+    return (x.shape[0] + rows - 1) // rows
+
+
+def test_tuning_finds_constants_and_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
+    x, out = torch.randn(600, 32), torch.zeros(600, 32)
+    tuned = scaled.tune(grid_of_rows, x, out, 2.0, rows=[16, 64], seconds=60)
+    assert tuned.constants["rows"] in (16, 64) and tuned.milliseconds > 0
+    tuned(x, out, 3.0)
+    assert torch.equal(out, 3 * x)
+    again = scaled.tune(grid_of_rows, x[:590], out[:590], 2.0, rows=[64, 16])
+    assert (again.constants, again.schedule, again.milliseconds) == (tuned.constants, tuned.schedule, tuned.milliseconds)
+    measured = scaled.tune(grid_of_rows, x, out, 2.0, rows=[16, 64], again=True)
+    assert measured.milliseconds != tuned.milliseconds
+
+
+@pytest.mark.parametrize("grid, kind, text", [
+    (lambda x, block: 1, TypeError, "the grid has the parameter 'block'; it may have those of the kernel: x, out, factor, rows"),
+    (lambda x: 1 if x.shape[0] < 700 else 2, TypeError, "may not look at their values"),
+    (lambda x: 1 // (x.shape[0] % 1), RuntimeError, "no candidate was timed: tegula: --grid: '(1 / (x_0 % 1))' cannot be computed"),
+], ids=["parameter", "values", "division"])
+def test_a_grid_that_tuning_refuses(grid, kind, text, tmp_path, monkeypatch):
+    monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
+    with pytest.raises(kind, match=re.escape(text)):
+        scaled.tune(grid, torch.randn(600, 32), torch.zeros(600, 32), 2.0)
+
+
+def test_tuning_without_its_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("TEGULA_CC", str(tmp_path / "tegula-cc"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="there is no program `tegula` next to tegula-cc, in the package or on the PATH"):
+        scaled.tune(grid_of_rows, torch.randn(600, 32), torch.zeros(600, 32), 2.0)

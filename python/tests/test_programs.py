@@ -75,7 +75,7 @@ def test_training_sees_the_same_losses():
 @pytest.mark.skipif(importlib.util.find_spec("tegula._language") is None, reason="nanobind is not installed")
 def test_the_example_of_a_kernel_in_python_is_right():
     result = run(ROOT / "examples/python_kernel/python_kernel.py")
-    assert (result.stdout.count(": equal True\n"), result.stdout.count("\n"), result.stderr) == (4, 4, "")
+    assert (result.stdout.count(": equal True\n"), result.stdout.count("\n"), result.stderr) == (5, 5, "")
 
 
 def run_two(*command):

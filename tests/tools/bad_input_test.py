@@ -74,6 +74,7 @@ OTHERS = [
      "--seconds: '1e300' is not a number from 0 to 1000000, such as 0.125; `tegula bench --help` lists what is legal"),
     ("tune --budget inf",
      "--budget: 'inf' is not a number from 0 to 1000000, such as 0.125; `tegula tune --help` lists what is legal"),
+    ("tune --arg q=f32[4]", "--arg requires PROGRAM; `tegula tune --help` lists what is legal"),
     ("tune --candidates 4294967297",
      "--candidates: '4294967297' is not a whole number from 1 to 100000; `tegula tune --help` lists what is legal"),
     ("simt copy.mlir --seed -1", "--seed: '-1' is not a whole number from 0 to 9223372036854775807; "

@@ -274,17 +274,19 @@ private:
 } // namespace
 
 void addProgramOptions(CLI::App &command, ProgramOptions &o, bool required) {
-  const auto addList = [&](const char *name, std::vector<std::string> &values, const char *type, const char *help) {
-    return command.add_option(name, values, help)
-        ->type_name(type)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  };
   CLI::Option *files =
       command.add_option("PROGRAM", o.files,
                          "Files with the text of a kernel of your own, each recorded with\nother block "
                          "sizes, perhaps; - is standard input");
   files->type_name(" ")->required(required);
+  const auto addList = [&](const char *name, std::vector<std::string> &values, const char *type, const char *help) {
+    command.add_option(name, values, help)
+        ->type_name(type)
+        ->expected(1)
+        ->allow_extra_args(false) // The word after its value may be a PROGRAM.
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->needs(files);
+  };
   addList("--arg", o.arguments, "TEXT",
           "An argument of PROGRAM: a tensor such as q=bf16[4,16,2048,128], with\nnumbers or expressions of sizes, or a "
           "scalar such as scale=0.125");
