@@ -689,7 +689,8 @@ def test_tuning_finds_constants_and_keeps_them(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("grid, kind, text", [
-    (lambda x, block: 1, TypeError, "the grid has the parameter 'block'; it may have those of the kernel: x, out, factor, rows"),
+    (lambda x, block: 1, TypeError,
+     "the grid has the parameter 'block'; it may have those of the kernel: x, out, factor, rows"),
     (lambda x: 1 if x.shape[0] < 700 else 2, TypeError, "may not look at their values"),
     (lambda x: 1 // (x.shape[0] % 1), RuntimeError, "no candidate was timed: tegula: --grid: '(1 / (x_0 % 1))' cannot be computed"),
 ], ids=["parameter", "values", "division"])
