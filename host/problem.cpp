@@ -253,6 +253,8 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
                        .variant = attention->variant,
                        .sinks = attention->sinks,
                        .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,
+                       .begins = problem->begins != 0,
+                       .keys_per_part = problem->keys_per_part,
                        .schedule = *schedule};
 }
 

@@ -9,7 +9,10 @@
 //   parts   |  0.0    |0.1|1.1|2.1|  2.2  |   2.3     |       run.span
 //
 // Part r.s has the place r + s. No other part has this place, because from one part to the next the run, the span or
-// both advance. The parts of a run have places one after another.
+// both advance. The parts of a run have places one after another. With parts of a fixed number of keys, a part takes
+// the place of a block, and each span has one.
+//
+// Short runs that are many are not cut: each is computed by an instance of its own, which also writes its result.
 #include "tegula/decode.h"
 
 #include "arguments.h"
@@ -31,34 +34,40 @@ constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More
 constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
-/// The columns of `spans`. A span has the runs and the blocks from a first one to one before an end.
-constexpr int kFirstRun = 0, kEndRun = 1, kFirstBlock = 2, kEndBlock = 3, kSpanColumns = 4;
+/// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
+constexpr int kFirstRun = 0, kEndRun = 1, kFirstUnit = 2, kEndUnit = 3, kSpanColumns = 4;
 
 struct Config {
   DecodeProblem problem;
   Schedule schedule; ///< Has block_m, the rows of a tile, and block_n, the keys of a block.
+
+  /// Returns the blocks that belong to one span together.
+  int unit() const { return std::max(problem.keys_per_part / schedule.block_n, 1); }
 };
 
-/// Returns the first key that the first query of a sequence sees, as far as bands tell. `length` is a scalar or a tile.
-Value firstKey(const Config &c, Value length, Value queries) {
+/// The keys that a sequence has, [begin, end). Scalars or tiles, i32.
+struct Interval {
+  Value begin, end;
+};
+
+/// Returns the first key that the first query of a sequence sees, as far as bands tell.
+Value firstKey(const Config &c, const Interval &keys, Value queries) {
   std::optional<int64_t> left;
   for (const Band &band : c.problem.variant.bands)
     if (band.left)
       left = std::min(*band.left, left.value_or(kMaxWindow));
-  return left ? max(length - queries - *left, 0) : constant(i32, 0);
+  return left ? max(keys.end - queries - *left, keys.begin) : keys.begin;
 }
 
-/// The blocks of keys that a program visits in a sequence.
+/// The blocks of keys that a program visits in a sequence, and into how many units they are cut.
 struct Blocks {
-  Blocks(const Config &c, Value length, Value queries)
-      : first(firstKey(c, length, queries) / c.schedule.block_n),
-        count(max(ceilDiv(length, c.schedule.block_n) - first, 0)) {}
-  Value first, count;
+  Blocks(const Config &c, const Interval &keys, Value queries)
+      : first(firstKey(c, keys, queries) / c.schedule.block_n),
+        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(ceilDiv(count, c.unit())) {}
+  Value first, count, units;
 };
-
-/// Returns a length that no memory contradicts.
-Value clipped(Value length, Value capacity) { return min(max(length, 0), capacity); }
 
 /// Sizes of a launch, i32.
 struct Sizes32 {
@@ -67,48 +76,77 @@ struct Sizes32 {
   Value group; ///< Query heads of a head of k.
 };
 
-/// Returns the most keys that a sequence can have.
-Value capacityOf(const Config &c, View k, std::span<const View> table) {
-  return narrow(table.empty() ? k.dim(2) : table.front().dim(1) * c.problem.page_size);
-}
+/// The tensors that tell which keys sequences have, and where.
+class Cache {
+public:
+  /// Takes the tensors that only some problems have from the begin of `views`.
+  Cache(const Config &c, View k, View lengths, std::span<const View> views) : lengths_(lengths) {
+    takeFirst(views, c.problem.page_size != 0, table_);
+    takeFirst(views, c.problem.begins, begins_);
+    others = views;
+    capacity_.emplace(narrow(table_ ? table_->dim(1) * c.problem.page_size : k.dim(2)));
+  }
 
-/// Writes `starts` [batch], the blocks of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
-void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> table) {
+  const View &table() const { return *table_; }
+  Interval load(Value first, int count) const {
+    return clipped(begins_ ? begins_->load(first, {count}) : constant(i32, 0), lengths_.load(first, {count}));
+  }
+  Interval gather(Value sequence) const {
+    return clipped(begins_ ? begins_->gather(sequence) : constant(i32, 0), lengths_.gather(sequence));
+  }
+  std::span<const View> others; ///< What follows in the views.
+
+private:
+  static void takeFirst(std::span<const View> &views, bool isThere, std::optional<View> &to) {
+    if (!isThere || views.empty())
+      return;
+    to.emplace(views.front());
+    views = views.subspan(1);
+  }
+  /// Returns an interval that no memory contradicts.
+  Interval clipped(Value begin, Value length) const { return {max(begin, 0), min(max(length, 0), *capacity_)}; }
+
+  View lengths_;
+  std::optional<View> table_, begins_;
+  std::optional<Value> capacity_;
+};
+
+/// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
+void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Value capacity = capacityOf(c, K, table);
-  const auto blocksOf = [&](Value length) { return Blocks(c, clipped(length, capacity), n.queries).count; };
+  const Cache cache(c, K, lengths, views);
+  const auto unitsOf = [&](const Interval &keys) { return Blocks(c, keys, n.queries).units; };
 
   Var all = fill({1}, 0);
   for (Value first : range(0, lengths.dim(0), kChunk)) {
     Value isSequence = cast(i32, first) + iota(kChunk) < narrow(lengths.dim(0));
-    all = all + reduceSum(select(isSequence, blocksOf(lengths.load(first, {kChunk})), 0), 0);
+    all = all + reduceSum(select(isSequence, unitsOf(cache.load(first, kChunk)), 0), 0);
   }
   const Value total = all * n.kv_heads, perSpan = max(ceilDiv(total, narrow(spans.dim(0))), 1); // [1]
   const Value number = narrow(programId(0)) * kSpansAtOnce + iota(kSpansAtOnce);                // [kSpansAtOnce]
   const Value begin = min(number * perSpan, total), end = min(begin + perSpan, total);
 
-  // The run of a block: all sequences that end before it, and then heads of the next one.
+  // The run of a unit: all sequences that end before it, and then heads of the next one.
   struct Place {
-    Value block;
+    Value unit;
     Var sequence = fill({kSpansAtOnce}, 0), before = fill({kSpansAtOnce}, 0);
   } places[] = {{begin}, {max(end - 1, 0)}};
   Var earlier = fill({1}, 0);
   for (Value first : range(0, lengths.dim(0), kChunk)) {
     Value isSequence = cast(i32, first) + iota(kChunk) < narrow(lengths.dim(0));
-    Value blocks = select(isSequence, blocksOf(lengths.load(first, {kChunk})), 0); // [kChunk]
-    Value ends = earlier + cumsum(blocks, 0);
-    starts.storeWhere(programId(0) == 0, first, ends - blocks);
+    Value units = select(isSequence, unitsOf(cache.load(first, kChunk)), 0); // [kChunk]
+    Value ends = earlier + cumsum(units, 0);
+    starts.storeWhere(programId(0) == 0, first, ends - units);
     for (Place &place : places) {
-      Value isBefore =
-          (asRow(ends * n.kv_heads) <= asColumn(place.block)) & asRow(isSequence); // [kSpansAtOnce, kChunk]
+      Value isBefore = (asRow(ends * n.kv_heads) <= asColumn(place.unit)) & asRow(isSequence); // [kSpansAtOnce, kChunk]
       place.sequence = place.sequence + reduceSum(select(isBefore, 1, 0), 1);
-      place.before = place.before + reduceSum(select(isBefore, asRow(blocks), 0), 1);
+      place.before = place.before + reduceSum(select(isBefore, asRow(units), 0), 1);
     }
-    earlier = earlier + reduceSum(blocks, 0);
+    earlier = earlier + reduceSum(units, 0);
   }
   const auto runOf = [&](const Place &place) {
-    Value blocks = blocksOf(lengths.gather(place.sequence));
-    return place.sequence * n.kv_heads + (place.block - place.before * n.kv_heads) / max(blocks, 1);
+    Value units = unitsOf(cache.gather(place.sequence));
+    return place.sequence * n.kv_heads + (place.unit - place.before * n.kv_heads) / max(units, 1);
   };
   const Value firstRun = runOf(places[0]), lastRun = runOf(places[1]);
   const Value columns[kSpanColumns] = {firstRun, select(begin < end, lastRun + 1, firstRun), begin, end};
@@ -128,7 +166,8 @@ private:
 
 /// A sequence of a launch.
 struct Sequence {
-  Value batch, length;
+  Value batch;
+  Interval keys;
   Blocks blocks;
 };
 
@@ -137,8 +176,8 @@ class DecodeScores {
 public:
   DecodeScores(const Config &c, const Sizes32 &n, const Sequence &sequence, const Rows &rows, VariantViews tensors)
       : c_(c), bands_(c.problem.variant.bands),
-        tensors_(tensors), head_{sequence.batch, asColumn(rows.head), wide(n.queries), wide(sequence.length)},
-        query_(asColumn(rows.query)) {
+        tensors_(tensors), head_{sequence.batch, asColumn(rows.head), wide(n.queries), wide(sequence.keys.end)},
+        query_(asColumn(rows.query)), begin_(sequence.keys.begin) {
     if (c.problem.causal)
       bands_.push_back({std::nullopt, 0, Alignment::bottom_right});
   }
@@ -153,6 +192,8 @@ public:
     const auto add = [&](Value condition) { seen.emplace(seen ? *seen & condition : condition); };
     if (last)
       add(index.key < index.seqlen_k);
+    if (c_.problem.begins)
+      add((narrow(key) >= begin_) | (index.key >= begin_));
     for (const Band &band : bands_) { // A scalar tells that a band has the whole tile.
       const Value diagonal = index.diagonal(Alignment::bottom_right);
       if (band.right)
@@ -171,14 +212,14 @@ private:
   std::vector<Band> bands_;
   VariantViews tensors_;
   HeadIndex head_;
-  Value query_;
+  Value query_, begin_;
 };
 
-/// The tensors of `decode`.
+/// The inputs of a part.
 struct DecodeViews {
-  View q, k, v, lengths, starts, spans, parts, part_lse;
+  View q, k, v;
   Value scale;
-  std::span<const View> table, tensors;
+  Cache cache; ///< The tensors of the variant follow it.
 };
 
 /// Computes a part: attention of the rows of `rows` on the keys `first` to `end` - 1, multiples of block_n except for
@@ -186,19 +227,22 @@ struct DecodeViews {
 SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence &sequence, const Sizes32 &n,
                        Value kv_head, const Rows &rows, Value first, Value end) {
   const int block_n = c.schedule.block_n, page = c.problem.page_size;
-  const DecodeScores scores(c, n, sequence, rows, views.tensors);
+  const DecodeScores scores(c, n, sequence, rows, views.cache.others);
   const Value q =
       views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.problem.head_dim)));
   OnlineSoftmax softmax(c.schedule.block_m, c.problem.value_dim);
   const auto load = [&](View x, Value key, int keys, int columns) {
-    const Value owner = page != 0 ? wide(views.table.front().gather(sequence.batch, key / page)) : sequence.batch;
+    const Value owner = page != 0 ? wide(views.cache.table().gather(sequence.batch, key / page)) : sequence.batch;
     return x.at(owner, kv_head).load(page != 0 ? key % page : key, {keys, columns});
   };
   const auto add = [&](Value key, int keys, bool last) {
     Value k = load(views.k, key, keys, c.problem.head_dim);
     Var v = load(views.v, key, keys, c.problem.value_dim);
+    const Value number = asColumn(key + iota(keys)), zero = constant(c.problem.dtype, 0);
     if (last) // What lies after the last key may be NaN.
-      v = select(asColumn(key + iota(keys)) < end, v, constant(c.problem.dtype, 0));
+      v = select(number < end, v, zero);
+    if (c.problem.begins)
+      v = select(number >= sequence.keys.begin, v, zero);
     softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), v);
   };
   const Value whole = max(end / block_n * block_n, first);
@@ -209,39 +253,65 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
   return {softmax.output(), softmax.logSumExp()};
 }
 
-void decode(const Config &c, const DecodeViews &views) {
+Sequence sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value batch) {
+  const Interval keys = cache.gather(batch);
+  return {batch, keys, Blocks(c, keys, n.queries)};
+}
+
+void decode(const Config &c, const DecodeViews &views, View starts, View spans, View parts, View part_lse) {
   const Sizes32 n(views.q, views.k);
-  const Value span = programId(0), capacity = capacityOf(c, views.k, views.table);
-  const Value begin = views.spans.gather(span, kFirstBlock), end = views.spans.gather(span, kEndBlock);
-  const Value firstRun = views.spans.gather(span, kFirstRun), endRun = views.spans.gather(span, kEndRun);
+  const Value span = programId(0);
+  const Value begin = spans.gather(span, kFirstUnit), end = spans.gather(span, kEndUnit);
+  const Value firstRun = spans.gather(span, kFirstRun), endRun = spans.gather(span, kEndRun);
   for (Value run : parallelRange(wide(firstRun), wide(endRun))) {
     const Value batch = wide(narrow(run) / n.kv_heads), kv_head = wide(narrow(run) % n.kv_heads);
-    const Value length = clipped(views.lengths.gather(batch), capacity);
-    const Sequence sequence{batch, length, Blocks(c, length, n.queries)};
-    const Value start = views.starts.gather(batch) * n.kv_heads + narrow(kv_head) * sequence.blocks.count;
-    const Value first = sequence.blocks.first + max(begin - start, 0);
-    const Value last = sequence.blocks.first + min(end - start, sequence.blocks.count);
+    const Sequence sequence = sequenceOf(c, views.cache, n, batch);
+    const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * sequence.blocks.units;
+    const Value first = sequence.blocks.first + max(begin - start, 0) * c.unit();
+    const Value last = sequence.blocks.first + min(end - start, sequence.blocks.units) * c.unit();
     const Value row = programId(1) * c.schedule.block_m;
     const SoftmaxPart part =
         decodePart(c, views, sequence, n, kv_head, Rows(n, row, c.schedule.block_m, narrow(kv_head)),
-                   wide(first * c.schedule.block_n), wide(min(last * c.schedule.block_n, length)));
-    views.parts.at(run + span).store(row, part.output);
-    views.part_lse.at(run + span).store(row, part.lse);
+                   wide(first * c.schedule.block_n), wide(min(last * c.schedule.block_n, sequence.keys.end)));
+    parts.at(run + span).store(row, part.output);
+    part_lse.at(run + span).store(row, part.lse);
   }
 }
 
-/// Merges the parts of a row of a run. `sinks` is a view of f32 [heads], if there are sinks.
+/// Computes runs that are not cut. `sinks` is a view of f32 [heads], if there are sinks.
+void decodeWhole(const Config &c, const DecodeViews &views, View O, View L, std::span<const View> sinks) {
+  const Sizes32 n(views.q, views.k);
+  const Value kv_head = programId(1), batch = programId(2);
+  const Sequence sequence = sequenceOf(c, views.cache, n, batch);
+  const Rows rows(n, programId(0) * c.schedule.block_m, c.schedule.block_m, narrow(kv_head));
+  const SoftmaxPart part = decodePart(c, views, sequence, n, kv_head, rows,
+                                      wide(sequence.blocks.first * c.schedule.block_n), wide(sequence.keys.end));
+  Var lse = part.lse, o = part.output;
+  if (!sinks.empty()) { // A sink is a part whose output is 0.
+    const Value sink = sinks.front().gather(rows.head), higher = max(lse, sink);
+    const Value origin = select(higher == -infinity, 0.0, higher);
+    const Value sum = exp(lse - origin) + exp(sink - origin), merged = select(sum == 0.0, -infinity, higher + log(sum));
+    o = o * asColumn(exp(lse - select(sum == 0.0, 0.0, merged)));
+    lse = merged;
+  }
+  O.scatter(cast(O.dtype(), o), batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.problem.value_dim)));
+  L.scatter(lse, batch, rows.head, rows.query);
+}
+
+/// Merges the parts of a row of a run. The last of `views` is that of sinks, f32 [heads], if there are sinks.
 void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
-                 View O, View L, std::span<const View> table, std::span<const View> sinks) {
+                 View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
+  const Cache cache(c, K, lengths, views);
+  const std::span<const View> sinks = cache.others;
   const Value row = programId(0), kv_head = programId(1), batch = programId(2);
   const Value head = wide(narrow(kv_head) * n.group + narrow(row) / n.queries), query = wide(narrow(row) % n.queries);
-  const Blocks blocks(c, clipped(lengths.gather(batch), capacityOf(c, K, table)), n.queries);
-  const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * blocks.count;
-  const Value perSpan = max(spans.gather(0, kEndBlock), 1); // Span 0 begins with block 0.
+  const Value units = sequenceOf(c, cache, n, batch).blocks.units;
+  const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * units;
+  const Value perSpan = max(spans.gather(0, kEndUnit), 1); // Span 0 begins with unit 0.
   const Value run = narrow(batch) * n.kv_heads + narrow(kv_head);
-  const Value first = run + start / perSpan, last = run + (start + blocks.count - 1) / perSpan;
-  const Value end = select(blocks.count > 0, last + 1, first);
+  const Value first = run + start / perSpan, last = run + (start + units - 1) / perSpan;
+  const Value end = select(units > 0, last + 1, first);
   const auto placesFrom = [&](Value place) { // [kPartsTogether], -1 where there is no part.
     Value at = narrow(place) + iota(kPartsTogether);
     return select(at < end, at, -1);
@@ -272,11 +342,14 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
 
 const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q"), kSpans("num_spans");
 
-/// Returns the arguments of a kernel that its program needs only for some problems.
-std::vector<ArgumentSpec> pageTable(const DecodeProblem &problem) {
-  if (problem.page_size == 0)
-    return {};
-  return {input("page_table", i32, {kBatch, Size("pages_of_sequence")})};
+/// Returns the tensors of Cache that only some problems have.
+std::vector<ArgumentSpec> cacheTensors(const DecodeProblem &problem) {
+  std::vector<ArgumentSpec> arguments;
+  if (problem.page_size != 0)
+    arguments.push_back(input("page_table", i32, {kBatch, Size("pages_of_sequence")}));
+  if (problem.begins)
+    arguments.push_back(input("begins", i32, {kBatch}));
+  return arguments;
 }
 
 std::vector<ArgumentSpec> sinkTensor(const DecodeProblem &problem) {
@@ -370,50 +443,69 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
 }
 
 KernelSpec spansKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> table = pageTable(c.problem);
-  const auto record = [c, t, list = listed(table)](const Sizes &) {
-    const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, std::span<const View> table) {
-      decodeSpans(c, q, k, lengths, starts, spans, table);
+  const std::vector<ArgumentSpec> cache = cacheTensors(c.problem);
+  const auto record = [c, t, list = listed(cache)](const Sizes &) {
+    const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, std::span<const View> views) {
+      decodeSpans(c, q, k, lengths, starts, spans, views);
     };
     return recordList("decode_spans", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans));
   };
-  return KernelSpec::ofPrograms("decode_spans", joined({t.q, t.k, t.lengths, t.starts, t.spans}, {table}), record)
+  return KernelSpec::ofPrograms("decode_spans", joined({t.q, t.k, t.lengths, t.starts, t.spans}, {cache}), record)
       .grid(ceilDiv(kSpans, kSpansAtOnce));
 }
 
 KernelSpec partsKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> table = pageTable(c.problem), tensors = variantTensors(c.problem.variant);
-  const auto record = [c, t, list = listed(joined(table, {tensors})), pages = table.size()](const Sizes &) {
+  const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {variantTensors(c.problem.variant)});
+  const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, View v, View lengths, View starts, View spans, View parts, View part_lse,
                             Value scale, std::span<const View> views) {
-      decode(c, {q, k, v, lengths, starts, spans, parts, part_lse, scale, views.first(pages), views.subspan(pages)});
+      decode(c, {q, k, v, scale, Cache(c, k, lengths, views)}, starts, spans, parts, part_lse);
     };
     return recordList("decode", kernel, list, arg(t.q), arg(t.k), arg(t.v), arg(t.lengths), arg(t.starts), arg(t.spans),
                       arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
   };
   return KernelSpec::ofPrograms(
              "decode",
-             joined({t.q, t.k, t.v, t.lengths, t.starts, t.spans, t.parts, t.part_lse, scalar("scale", f32)},
-                    {table, tensors}),
+             joined({t.q, t.k, t.v, t.lengths, t.starts, t.spans, t.parts, t.part_lse, scalar("scale", f32)}, {more}),
              record)
       .grid(kSpans, ceilDiv(Shared::rows(), c.schedule.block_m))
       .defaults(c.schedule);
 }
 
 KernelSpec mergeKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> table = pageTable(c.problem), sinks = sinkTensor(c.problem);
-  const auto record = [c, t, list = listed(joined(table, {sinks})), pages = table.size()](const Sizes &) {
+  const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {sinkTensor(c.problem)});
+  const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, View lengths, View starts, View spans, View parts, View part_lse, View o,
                             View lse, std::span<const View> views) {
-      decodeMerge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views.first(pages), views.subspan(pages));
+      decodeMerge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views);
     };
     return recordList("decode_merge", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans),
                       arg(t.parts), arg(t.part_lse), arg(t.o), arg(t.lse));
   };
   return KernelSpec::ofPrograms(
-             "decode_merge",
-             joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {table, sinks}), record)
+             "decode_merge", joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {more}),
+             record)
       .grid(Shared::rows(), kKvHeads, kBatch);
+}
+
+KernelSpec wholeKernel(const Config &c, const Shared &t) {
+  const std::vector<ArgumentSpec> variant = variantTensors(c.problem.variant);
+  const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {variant, sinkTensor(c.problem)});
+  const auto record = [c, t, list = listed(more), tensors = variant.size()](const Sizes &) {
+    const auto kernel = [&](View q, View k, View v, View lengths, Value scale, View o, View lse,
+                            std::span<const View> views) {
+      Cache cache(c, k, lengths, views);
+      const std::span<const View> sinks = cache.others.subspan(tensors);
+      cache.others = cache.others.first(tensors);
+      decodeWhole(c, {q, k, v, scale, cache}, o, lse, sinks);
+    };
+    return recordList("decode_whole", kernel, list, arg(t.q), arg(t.k), arg(t.v), arg(t.lengths),
+                      ScalarArg{"scale", f32}, arg(t.o), arg(t.lse));
+  };
+  return KernelSpec::ofPrograms("decode_whole",
+                                joined({t.q, t.k, t.v, t.lengths, scalar("scale", f32), t.o, t.lse}, {more}), record)
+      .grid(ceilDiv(Shared::rows(), c.schedule.block_m), kKvHeads, kBatch)
+      .defaults(c.schedule);
 }
 
 Status checkDecode(const DecodeProblem &problem) {
@@ -434,6 +526,9 @@ Status checkDecode(const DecodeProblem &problem) {
     return invalidArgument("schedule", "block_m is " + std::to_string(schedule.block_m) + " and block_n " +
                                            std::to_string(schedule.block_n) + "; block_m must be from 1 to 256, and " +
                                            "block_n a multiple of 16 that divides " + std::to_string(mostKeys));
+  if (problem.keys_per_part < 0 || problem.keys_per_part % mostKeys != 0)
+    return invalidArgument("keys_per_part", "it is " + std::to_string(problem.keys_per_part) +
+                                                "; it must be 0 or a multiple of " + std::to_string(mostKeys));
   const Variant &variant = problem.variant;
   const char *part = !variant.products.empty() ? "a product"
                      : variant.hasRanges()     ? "a range"
@@ -458,11 +553,20 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     const Config c{problem, scheduleOf(problem, target)};
     const Shared tensors(problem);
     const Size capacity = problem.page_size != 0 ? Size("pages_of_sequence") * problem.page_size : Size("seqlen_k");
-    return PlanSpec("decode", {spansKernel(c, tensors), partsKernel(c, tensors), mergeKernel(c, tensors)})
-        .choice("num_spans", max(concurrency() / max(ceilDiv(Shared::rows(), c.schedule.block_m), 1), 1), "decode")
+    const Size runs = kBatch * kKvHeads, tiles = max(ceilDiv(Shared::rows(), c.schedule.block_m), 1);
+    const bool isFixed = problem.keys_per_part != 0;
+    const Size spans = isFixed ? runs * ceilDiv(capacity, problem.keys_per_part) : concurrency() / tiles;
+    const Size isWhole = isFixed ? Size(0) : (capacity <= kShortKeys) & (runs >= kManyRuns);
+    std::vector<KernelSpec> kernels = {spansKernel(c, tensors).when(isWhole == 0),
+                                       partsKernel(c, tensors).when(isWhole == 0),
+                                       mergeKernel(c, tensors).when(isWhole == 0)};
+    if (!isFixed)
+      kernels.push_back(wholeKernel(c, tensors).when(isWhole));
+    return PlanSpec("decode", std::move(kernels))
+        .choice("num_spans", max(spans, 1), "decode")
         .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
         .require(capacity <= kMaxDiagonal, "a sequence has room for more than 2^30 - 1024 keys")
-        .require(kBatch * kKvHeads * ceilDiv(capacity, c.schedule.block_n) <= kMostBlocks,
+        .require(runs * ceilDiv(capacity, c.schedule.block_n) <= kMostBlocks,
                  "all sequences together have room for more than 2^30 blocks of keys");
   });
 }

@@ -22,7 +22,7 @@ using OptionalTensor = std::optional<Tensor>;
 /// Decides which kernels a call has.
 struct Key {
   tegula_context *context;
-  int32_t dtype, head_dim, value_dim, causal, page_size, rows, variants, sinks;
+  int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins;
   int64_t window_left, window_right;
   double softcap;
 
@@ -53,6 +53,8 @@ tegula_plan *planOf(const Key &key) {
   problem.struct_size = sizeof problem;
   problem.page_size = key.page_size;
   problem.expected_rows = key.rows;
+  problem.keys_per_part = key.keys_per_part;
+  problem.begins = key.begins;
   problem.attention = &attention;
   tegula_error *error = nullptr;
   check(tegula_plan_create_decode(key.context, &problem, &plan, &error), error);
@@ -82,16 +84,17 @@ public:
   uint32_t size() const { return count_; }
 
 private:
-  std::array<tegula_tensor, 10> views_{};
-  std::array<tegula_argument, 10> arguments_{};
+  std::array<tegula_tensor, 11> views_{};
+  std::array<tegula_argument, 11> arguments_{};
   uint32_t count_ = 0;
 };
 
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
 std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
                                   double scale, bool causal, const OptionalTensor &page_table,
-                                  const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, int64_t window_left,
-                                  int64_t window_right, double softcap) {
+                                  const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
+                                  const OptionalTensor &begins, int64_t window_left, int64_t window_right,
+                                  double softcap, int64_t keys_per_part) {
   for (const Tensor *tensor : {&q, &k, &v})
     if (tensor->dim() != 4)
       throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
@@ -105,10 +108,12 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                    .value_dim = int32_t(v.size(3)),
                    .causal = causal,
                    .page_size = page_table ? int32_t(k.size(2)) : 0,
+                   .keys_per_part = int32_t(keys_per_part),
                    .rows = int32_t(std::min<int64_t>(std::max<int64_t>(rows, 1), 64)),
                    .variants = (isWindow ? TEGULA_WINDOW : 0) | (softcap != 0 ? TEGULA_SOFTCAP : 0) |
                                (alibi_slopes ? TEGULA_ALIBI : 0),
                    .sinks = sinks.has_value(),
+                   .begins = begins.has_value(),
                    .window_left = isWindow ? window_left : 0,
                    .window_right = isWindow ? window_right : 0,
                    .softcap = softcap};
@@ -116,8 +121,10 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
 
   Tensor o = emptyOrderedAs(q, std::array{batch, heads, queries, v.size(3)});
   Tensor lse = empty(q, std::array{batch, heads, queries}, ScalarType::Float);
-  const std::array<tegula_size, 4> sizes = {
-      {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}}};
+  const tegula_size capacity =
+      page_table ? tegula_size{"pages_of_sequence", page_table->size(1)} : tegula_size{"seqlen_k", k.size(2)};
+  const std::array<tegula_size, 5> sizes = {
+      {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity}};
   tegula_error *error = nullptr;
   tegula_launch_args args{};
   args.struct_size = sizeof args;
@@ -129,6 +136,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("k", k);
   arguments.add("lengths", lengths);
   arguments.add("page_table", page_table);
+  arguments.add("begins", begins);
   arguments.add("v", v);
   arguments.add(float(scale));
   arguments.add("alibi_slopes", alibi_slopes);
@@ -145,8 +153,8 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
   library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
-              "Tensor? alibi_slopes=None, Tensor? sinks=None, SymInt window_left=-1, SymInt window_right=-1, "
-              "float softcap=0.0) -> (Tensor o, Tensor lse)");
+              "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt window_left=-1, "
+              "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0) -> (Tensor o, Tensor lse)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }

@@ -10,7 +10,7 @@ from ._attention import padded, refusal
 
 
 def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window=(None, None), scale=None, softcap=0.0,
-           alibi_slopes=None, sinks=None, return_lse=False):
+           alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
@@ -26,14 +26,17 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     softcap     cap on the scores, as cap * tanh(score / cap); 0: none
     alibi_slopes  float32 [heads]
     sinks       float32 [heads], logits that are added to the denominators
+    begins      int32 [batch]: no query sees the keys before it, such as padding on the left
+    keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the page size if that is less. The bits of a
+                result then do not depend on the other sequences. 0: parts that share the work equally
 
-    No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence reaches no result. A cache
+    No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin, reaches no result. A cache
     is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no gradients. Raises
     NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the library."""
     reason = refusal(q, k_cache, v_cache)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)
-    for name, x in (("lengths", lengths), ("page_table", page_table)):
+    for name, x in (("lengths", lengths), ("page_table", page_table), ("begins", begins)):
         if x is not None and (x.dtype != torch.int32 or x.device != q.device):
             raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
     if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
@@ -41,6 +44,6 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     left, right = (-1 if bound is None else bound for bound in window)
     o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
                                1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, alibi_slopes, sinks,
-                               left, right, softcap)
+                               begins, left, right, softcap, keys_per_part)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o

@@ -103,9 +103,7 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
     None: all. k and v [batch, new, kv_heads, dim] are written after them first, and then count as keys. rotary_cos and
     rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache; this copies
-    them. num_splits has no effect. There are no gradients, as in flash_attn."""
-    if cache_leftpad is not None:
-        raise NotImplementedError("flash_attn.flash_attn_with_kvcache: Tegula has no cache_leftpad")
+    them. cache_leftpad, int32 [batch], is the first key of each sequence. num_splits has no effect. There are no gradients, as in flash_attn."""
     if block_table is not None and cache_batch_idx is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: block_table and cache_batch_idx exclude each other")
     batch, device = q.shape[0], q.device
@@ -134,7 +132,8 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
         k, v = (x.transpose(1, 2) if block_table is not None else x.transpose(1, 2)[rows] for x in (k_cache, v_cache))
         return decode(q.transpose(1, 2)[rows], k, v, lengths.int()[rows], None if block_table is None else block_table[rows],
                       causal=causal, window=_window(window_size), scale=softmax_scale, softcap=softcap,
-                      alibi_slopes=alibi_slopes, return_lse=True)
+                      alibi_slopes=alibi_slopes, begins=None if cache_leftpad is None else cache_leftpad[rows],
+                      return_lse=True)
 
     with torch.no_grad():
         if alibi_slopes is None or alibi_slopes.dim() == 1:

@@ -180,7 +180,31 @@ def test_flash_attn_takes_slopes_of_each_entry(device):
         assert torch.allclose(found[n:n + 1], alone, atol=1e-6)
 
 
-def test_flash_attn_refuses_by_name():
-    q, (k, v) = numbers(4, 1, 4, 24, device="cpu"), caches("cpu", torch.float32)[0]
-    with pytest.raises(NotImplementedError, match="Tegula has no cache_leftpad"):
-        flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_leftpad=torch.zeros(4))
+def test_begins(device):
+    q, (k, v) = numbers(4, 4, 2, 24, device=device), caches(device, torch.float32)[0]
+    begins = torch.tensor([60, 0, 3, 20], dtype=torch.int32, device=device)
+    lengths = torch.tensor([70, 4, 12, 19], dtype=torch.int32, device=device)
+    hidden = k.clone(), v.clone()
+    for n, begin in enumerate(begins.tolist()):
+        for x in hidden:
+            x[n, :, :begin] = torch.nan
+    found = tegula.decode(q, *hidden, lengths, begins=begins, return_lse=True)
+    padded = flash_attn.flash_attn_with_kvcache(q.transpose(1, 2), *(x.transpose(1, 2) for x in hidden), cache_seqlens=lengths,
+                                                cache_leftpad=begins, causal=True)
+    assert torch.equal(padded.transpose(1, 2), found[0])
+    for n, (begin, length) in enumerate(zip(begins.tolist(), lengths.tolist())):
+        alone = [x[n:n + 1, :, begin:] for x in (k, v)]
+        rest = torch.tensor([max(length - begin, 0)], dtype=torch.int32, device=device)
+        expected = tegula.decode(q[n:n + 1], *alone, rest, return_lse=True)
+        for x, y in zip(found, expected):
+            assert torch.allclose(x[n:n + 1], y, atol=1e-5)
+
+
+def test_parts_of_a_fixed_size_do_not_depend_on_the_batch(device):
+    q, lengths = numbers(3, 4, 1, 24, device=device), torch.tensor([600, 513, 7], dtype=torch.int32, device=device)
+    k, v = (numbers(3, 2, 600, 24, device=device, seed=seed) for seed in (1, 2))
+    o = tegula.decode(q, k, v, lengths, keys_per_part=256)
+    assert_right(tegula.decode(q, k, v, lengths, keys_per_part=256, return_lse=True), [q, k, v], lengths.tolist())
+    for n in range(3):
+        rows = slice(n, n + 1)
+        assert torch.equal(tegula.decode(q[rows], k[rows], v[rows], lengths[rows], keys_per_part=256), o[rows])

@@ -36,12 +36,15 @@ struct Decode {
   std::vector<int> lengths = {300, 1, 77, 0, 128};
   Layout layout = Layout::contiguous;
   int64_t spans = 0; ///< 0: as many as the device runs.
+  int keys_per_part = 0;
+  std::vector<int> begins = {}; ///< Empty: all 0.
 
   int64_t batch() const { return int64_t(lengths.size()); }
   int64_t group() const { return heads / kv_heads; }
   int64_t pagesOfSequence() const { return page != 0 ? (capacity + page - 1) / page : 1; }
   int64_t owners() const { return page != 0 ? batch() * pagesOfSequence() + 3 : batch(); }
   int64_t keysOfOwner() const { return page != 0 ? page : capacity; }
+  int64_t begin(int64_t b) const { return begins.empty() ? 0 : std::max(begins[size_t(b)], 0); }
 
   DecodeProblem problem() const {
     Variant variant;
@@ -62,7 +65,9 @@ struct Decode {
             .page_size = page,
             .variant = variant,
             .sinks = sinks,
-            .expected_rows = int(group() * queries)};
+            .expected_rows = int(group() * queries),
+            .begins = !begins.empty(),
+            .keys_per_part = keys_per_part};
   }
 };
 
@@ -77,6 +82,7 @@ struct DecodeTensors {
         v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
         lengths({d.batch()}, Layout::contiguous, Poison::nan, {d.lengths.begin(), d.lengths.end()}),
         page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table),
+        begins({int64_t(d.begins.size())}, Layout::contiguous, Poison::nan, {d.begins.begin(), d.begins.end()}),
         slopes(f32, {d.heads}, Layout::contiguous, Poison::nan, slope_numbers),
         sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
         o(d.dtype, {d.batch(), d.heads, d.queries, d.value_dim}, d.layout, Poison::nan),
@@ -112,7 +118,7 @@ struct DecodeTensors {
         oracle::normalNumbers(d.owners() * d.kv_heads * d.keysOfOwner() * columns, d.dtype, seed);
     std::vector<float> numbers(random.size(), nan);
     for (int64_t b = 0; b < d.batch(); ++b)
-      for (int64_t key = 0; key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
+      for (int64_t key = d.begin(b); key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
         for (int64_t h = 0; h < d.kv_heads; ++h) {
           const auto [owner, place] = placeOf(d, b, key);
           if (!isPage(d, owner))
@@ -125,14 +131,14 @@ struct DecodeTensors {
 
   std::vector<int32_t> table;
   std::vector<float> q_numbers, k_numbers, v_numbers, slope_numbers, sink_numbers;
-  TestTensor q, k, v, lengths, page_table, slopes, sinks, o, lse;
+  TestTensor q, k, v, lengths, page_table, begins, slopes, sinks, o, lse;
 };
 
 /// Returns the score of a key, -infinity if there is none.
 double scoreOf(const Decode &d, const DecodeTensors &t, int64_t b, int64_t h, int64_t i, int64_t key, int64_t length) {
   const int64_t diagonal = length - d.queries + i;
   const bool seen = (!d.causal || key <= diagonal) && (d.left == kNoBound || key >= diagonal - d.left) &&
-                    (!d.masked || (key + i + h) % 3 != 0);
+                    (!d.masked || (key + i + h) % 3 != 0) && key >= d.begin(b);
   if (!seen)
     return -infinity;
   const auto [owner, place] = t.placeOf(d, b, key);
@@ -197,6 +203,8 @@ std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) 
                                           {"scale", float(1 / std::sqrt(double(d.head_dim)))}};
   if (d.page != 0)
     arguments.push_back({"page_table", t.page_table.ref()});
+  if (!d.begins.empty())
+    arguments.push_back({"begins", t.begins.ref()});
   if (d.alibi)
     arguments.push_back({"slopes", t.slopes.ref()});
   if (d.sinks)
@@ -225,6 +233,9 @@ void run(const Decode &d, const DecodeTensors &t) {
   Sizes sizes = {{"batch", d.batch()}, {"heads", d.heads}, {"kv_heads", d.kv_heads}, {"seqlen_q", d.queries}};
   if (d.spans != 0)
     sizes.push_back({"num_spans", d.spans});
+  if (d.keys_per_part != 0)
+    sizes.push_back(d.page != 0 ? NamedSize{"pages_of_sequence", d.pagesOfSequence()}
+                                : NamedSize{"seqlen_k", d.capacity});
   ScratchMemory workspace(valueOf(plan.workspaceBytes(sizes)));
   require(plan.launch(inOrder(plan, argumentsOf(d, t), d.spans), workspace.get()));
   require(machine().device->synchronize());
@@ -275,12 +286,64 @@ TEST(Decode, Variants) {
   runAndExpect({.queries = 2, .masked = true, .spans = 4});
 }
 
-TEST(Decode, ManySequences) {
-  Decode d{.heads = 2, .kv_heads = 1, .capacity = 70, .spans = 9};
+TEST(Decode, Begins) {
+  const std::vector<int> begins = {299, 0, 20, 5, 128};
+  runAndExpect({.spans = 5, .begins = begins});
+  runAndExpect({.dtype = bf16, .queries = 3, .page = 16, .left = 30, .begins = {-4, 1, 76, 1 << 30, 64}});
+  runAndExpect({.queries = 2, .sinks = true, .alibi = true, .keys_per_part = 256, .begins = begins});
+}
+
+TEST(Decode, PartsOfAFixedNumberOfKeys) {
+  for (int page : {0, 16})
+    runAndExpect({.dtype = bf16, .queries = 2, .page = page, .sinks = true, .keys_per_part = page != 0 ? 32 : 256});
+  runAndExpect({.left = 20, .spans = 3, .keys_per_part = 256});
+
+  // The sequence alone has the bits that it has among others.
+  Decode many{.capacity = 900, .lengths = {900, 700, 3, 0, 850}, .keys_per_part = 256}, one = many;
+  one.lengths = {900};
+  const DecodeTensors all(many), alone(one);
+  run(many, all);
+  run(one, alone);
+  const std::vector<float> of_one = alone.o.numbers();
+  const std::vector<float> of_all = all.o.numbers();
+  EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), of_all.begin()));
+}
+
+/// Returns sequences of up to 70 keys, many of which are empty.
+std::vector<int> manyLengths() {
   std::mt19937 random(1);
-  d.lengths.clear();
+  std::vector<int> lengths;
   for (int n = 0; n < 300; ++n)
-    d.lengths.push_back(int(random() % 3 == 0 ? 0 : random() % 71));
+    lengths.push_back(int(random() % 3 == 0 ? 0 : random() % 71));
+  return lengths;
+}
+
+TEST(Decode, ManySequences) {
+  runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 1100, .lengths = manyLengths(), .spans = 9});
+}
+
+TEST(Decode, ManyShortSequencesAreNotCut) {
+  const std::vector<int> lengths = manyLengths();
+  runAndExpect({.dtype = bf16, .heads = 2, .kv_heads = 1, .capacity = 70, .lengths = lengths});
+  runAndExpect({.heads = 6,
+                .kv_heads = 2,
+                .queries = 3,
+                .capacity = 80,
+                .page = 16,
+                .sinks = true,
+                .left = 20,
+                .lengths = lengths});
+  Decode d{.heads = 2,
+           .kv_heads = 1,
+           .queries = 2,
+           .capacity = 70,
+           .alibi = true,
+           .masked = true,
+           .cap = 2.5,
+           .lengths = lengths,
+           .layout = Layout::scattered};
+  for (const int length : lengths)
+    d.begins.push_back(length / 3);
   runAndExpect(d);
 }
 
@@ -295,6 +358,8 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 7, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 7"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
               HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),
+              HasSubstr("argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .variant = prefixLm(Alignment::bottom_right)}),
               HasSubstr("has a range, which decoding does not have; it has bands, a score and a mask"));
   EXPECT_THAT(

@@ -529,11 +529,15 @@ typedef struct tegula_decode_problem {
   uint32_t struct_size;
   int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
-  int32_t reserved;      /* 0 */
+  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits of a
+   * result then do not depend on the other sequences. */
+  int32_t keys_per_part;
   /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a
    * causal mask. */
   const tegula_attention_problem *attention;
+  int32_t begins;   /* Not 0: sequences have a first key that queries see, such as after padding on the left. */
+  int32_t reserved; /* 0 */
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
@@ -542,6 +546,7 @@ typedef struct tegula_decode_problem {
  *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
  *   lengths     i32 [batch]: the keys of each sequence, those of its queries included
  *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size
+ *   begins      i32 [batch], with begins only: no query sees the keys before it
  *   v           shaped like k, with value_dim
  *   scale       f32
  *   the tensors of the variants, with all of their dimensions
@@ -550,8 +555,8 @@ typedef struct tegula_decode_problem {
  *   sinks       f32 [heads], with sinks only
  *
  * and then the choice num_spans, the parts into which the keys of all sequences are cut; left out, the device decides.
- * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans. lengths and page_table are read on the
- * device: a launch waits for nothing, and a captured one may be replayed with others. Lengths are clipped to the
+ * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans; with keys_per_part also on seqlen_k, or on
+ * pages_of_sequence, the columns of page_table. lengths, page_table and begins are read on the device: a launch waits for nothing, and a captured one may be replayed with others. Lengths are clipped to the
  * tensors, pages that do not exist are zeros, and what lies after the last key of a sequence reaches no result. */
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error);

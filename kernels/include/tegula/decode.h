@@ -32,7 +32,12 @@ struct DecodeProblem {
   /// About how many rows one head of k and v has: queries of a sequence times query heads of a head of k. Others are as
   /// correct.
   int expected_rows = 8;
-  /// The schedule of the kernel that reads the cache; block_m is the rows of a tile, and block_n the keys, a multiple
+  /// Sequences have begins, too: the first key that queries see, such as after padding on the left.
+  bool begins = false;
+  /// Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits
+  /// of a result then depend neither on the other sequences nor on the device's number of multiprocessors.
+  int keys_per_part = 0;
+  /// The schedule of the kernels that read the cache; block_m is the rows of a tile, and block_n the keys, a multiple
   /// of
   /// 16. If no field is set, all are chosen.
   Schedule schedule = {};
@@ -45,6 +50,7 @@ struct DecodeProblem {
 ///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
 ///               page_table[j / page_size] of its row, at place j % page_size
+///   begins      i32 [batch], with begins only: no query sees the keys before it
 ///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
 ///   scale       f32, the factor on the scores
 ///   one tensor for each of Variant::tensors, with all of its dimensions
@@ -52,14 +58,14 @@ struct DecodeProblem {
 ///   lse         f32 [batch, heads, seqlen_q], written
 ///   sinks       f32 [heads], with sinks only
 ///
-/// A length below 0 counts as 0, and one beyond the tensor or the table as what these hold. What lies after the last
-/// key of a sequence reaches no result, even if it is NaN. A page that does not exist reads as zeros. A query that sees
-/// no key gives o = 0 and lse = -inf, or the sink.
+/// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table as what these hold. What lies
+/// before the first or after the last key of a sequence reaches no result, even if it is NaN. A page that does not
+/// exist reads as zeros. A query that sees no key gives o = 0 and lse = -inf, or the sink.
 ///
 /// The blocks of keys of all sequences are shared equally among the program instances of the device. A sequence whose
 /// keys several instances read is merged at the end (FlashDecoding, Dao et al. 2023). Results depend by rounding on the
 /// lengths of all sequences and on the device, and are the same bits in each run. The choice `num_spans` is the number
-/// of shares.
+/// of shares. Many sequences with room for few keys are not cut.
 ///
 /// Returns invalid_argument with the field, its value and what is legal, and unsupported for a variant with products,
 /// ranges, unions or a probability.
