@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+from . import _varlen
 from ._attention import attention
 from ._decode import decode
 
@@ -145,38 +146,6 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     return (o, lse) if return_softmax_lse else o
 
 
-def _sequence_of(offsets, total):
-    """Returns the sequence of each of `total` packed positions, int64 [total]. `offsets` are its cu_seqlens."""
-    positions = torch.arange(total, dtype=offsets.dtype, device=offsets.device)
-    return torch.searchsorted(offsets[1:].contiguous(), positions, right=True)
-
-
-def _intervals(cu_seqlens_q, cu_seqlens_k, total_q, total_k, left, right):
-    """Returns interval_begin, interval_end, query_begin and query_end of tegula.attention for packed sequences. In a sequence,
-    query i sees keys from i + shift - left to i + shift + right, where shift is its number of keys minus that of queries.
-    Positions after the last sequence see nothing."""
-    first_q, first_k = cu_seqlens_q.long(), cu_seqlens_k.long()
-    diagonal = first_k[1:] - first_q[1:]  # From a position in q to that on the diagonal in k.
-    at_q, at_k = (torch.arange(total, device=first_q.device) for total in (total_q, total_k))
-    last = diagonal.shape[0] - 1
-    of_q, of_k = (_sequence_of(first, total) for first, total in ((first_q, total_q), (first_k, total_k)))
-
-    def interval(at, of, shift, first, before, after, total):
-        inside = of <= last
-        of = of.clamp(max=last)
-        begin, end = first[of], first[of + 1]
-        if before is not None:
-            begin = torch.maximum(begin, at + shift[of] - before)
-        if after is not None:
-            end = torch.minimum(end, at + shift[of] + after + 1)
-        # Bounds must not decrease, so that what is empty stays at the place of its neighbours.
-        begin = begin.where(inside, total).clamp(0, total)
-        return begin.int()[None], torch.maximum(begin, end.where(inside, 0)).int()[None]
-
-    return (*interval(at_q, of_q, diagonal, first_k, left, right, total_k),
-            *interval(at_k, of_k, -diagonal, first_q, right, left, total_q))
-
-
 def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, dropout_p=0.0,
                            softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
                            deterministic=False, return_attn_probs=False, block_table=None):
@@ -184,20 +153,26 @@ def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=Non
 
     q is [total_q, heads, dim], k and v [total_k, kv_heads, dim]: sequences one after another. Sequence n has queries
     cu_seqlens_q[n] to cu_seqlens_q[n + 1] - 1, and keys in the same way; both are int32 [sequences + 1] on the device of q, and
-    no call waits for them. Causal masks and windows count from the last query and key of each sequence. max_seqlen_q and
-    max_seqlen_k have no effect."""
+    no call waits for them. Causal masks, windows and ALiBi count from the last query and key of each sequence. alibi_slopes are
+    float32 [heads] or [sequences, heads]. With a block_table, int32 [sequences, pages], k and v are [pages, page_size, kv_heads,
+    dim]; sequences have up to max_seqlen_q queries, and there are no gradients. max_seqlen_k has no effect."""
     name = "flash_attn.flash_attn_varlen_func: Tegula has no "
-    if alibi_slopes is not None or block_table is not None:
-        raise NotImplementedError(name + ("alibi_slopes" if alibi_slopes is not None else "block_table") + " with cu_seqlens")
     if return_attn_probs and dropout_p > 0:
         raise NotImplementedError(name + "s_dmask with cu_seqlens")
     left, right = _window(window_size)
-    right = 0 if causal else right
-    begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
-    o, lse = attention(*(x.transpose(0, 1)[None] for x in (q, k, v)), interval_begin=begin, interval_end=end,
-                       query_begin=query_begin, query_end=query_end, scale=softmax_scale, softcap=softcap, dropout_p=dropout_p,
-                       deterministic=deterministic)
-    o, lse = o[0].transpose(0, 1), lse[0]
+    options = dict(left=left, right=0 if causal else right, scale=softmax_scale, softcap=softcap)
+    if block_table is not None:
+        if dropout_p or alibi_slopes is not None and alibi_slopes.dim() > 1:
+            raise NotImplementedError(name + ("dropout" if dropout_p else "alibi_slopes of each sequence") + " with block_table")
+        o, lse = _varlen.attend_pages(q, k.transpose(1, 2), v.transpose(1, 2), cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+                                      block_table, alibi_slopes=alibi_slopes, **options)
+    elif alibi_slopes is None:
+        o, lse = _varlen.attend(q, k, v, cu_seqlens_q, cu_seqlens_k, dropout_p=dropout_p, deterministic=deterministic, **options)
+    elif dropout_p:
+        raise NotImplementedError(name + "dropout with alibi_slopes and cu_seqlens")
+    else:
+        o, lse = _varlen.attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, alibi_slopes, deterministic=deterministic,
+                                            **options)
     if dropout_p:  # As in flash_attn_func.
         o = o * (round(256 * (1 - dropout_p)) / 256 / (1 - dropout_p))
     return (o, lse, None) if return_attn_probs else o

@@ -83,7 +83,8 @@ def test_the_package_can_be_replaced(device, monkeypatch):
 
 PACKED = {"plain": {}, "causal": dict(causal=True), "window": dict(window_size=(7, 4)),
           "causal window": dict(window_size=(5, 0), causal=True), "softcap": dict(softcap=3.0, causal=True),
-          "deterministic": dict(deterministic=True)}
+          "deterministic": dict(deterministic=True), "slopes": dict(alibi_slopes=True),
+          "slopes, softcap, window": dict(alibi_slopes=True, softcap=3.0, window_size=(9, 2))}
 LENGTHS = {"self": ([20, 0, 37, 1], [20, 0, 37, 1]), "cross": ([20, 5, 0, 37, 3], [33, 2, 7, 37, 0])}
 
 
@@ -95,6 +96,8 @@ def offsets(lengths, device):
 @pytest.mark.parametrize("options", PACKED.values(), ids=PACKED)
 def test_sequences_one_after_another(device, options, lengths):
     of_q, of_k = lengths
+    if "alibi_slopes" in options:
+        options = options | dict(alibi_slopes=torch.rand(4, device=device))
     unused = 3  # Rows after the last sequence see nothing, and nothing sees them.
     leaves = [torch.randn(sum(of) + unused, heads, 16, device=device, dtype=torch.float16, requires_grad=True)
               for of, heads in ((of_q, 4), (of_k, 2), (of_k, 2))]
@@ -129,8 +132,43 @@ def test_packed_forms_of_sequences(device):
     assert torch.equal(flash_attn.flash_attn_varlen_kvpacked_func(qkv[:, 0], qkv[:, 1:], at, at, 12, 12, causal=True), o)
 
 
+def test_slopes_of_each_sequence(device):
+    at = offsets([9, 12], device)
+    q, k, v = torch.randn(3, 21, 4, 16, device=device, dtype=torch.float16)
+    slopes = torch.rand(2, 4, device=device)
+    o = flash_attn.flash_attn_varlen_func(q, k, v, at, at, 12, 12, causal=True, alibi_slopes=slopes)
+    for n, rows in enumerate((slice(9), slice(9, 21))):
+        alone = flash_attn.flash_attn_func(q[None, rows], k[None, rows], v[None, rows], causal=True, alibi_slopes=slopes[n])
+        assert torch.allclose(o[rows], alone[0], atol=2e-3)
+
+
+@pytest.mark.parametrize("options", [PACKED[name] for name in ("plain", "causal", "causal window", "softcap", "slopes")], ids=str)
+def test_sequences_with_keys_in_pages(device, options):
+    of_q, of_k = LENGTHS["cross"]
+    if "alibi_slopes" in options:
+        options = options | dict(alibi_slopes=torch.rand(4, device=device))
+    at_q, at_k = offsets(of_q, device), offsets(of_k, device)
+    q = torch.randn(sum(of_q) + 2, 4, 16, device=device, dtype=torch.float16)  # Two rows belong to no sequence.
+    k, v = (torch.randn(sum(of_k), 2, 16, device=device, dtype=torch.float16) for _ in range(2))
+    table = torch.randperm(15, generator=torch.Generator().manual_seed(1)).view(5, 3).to(device)
+    pages = [torch.full((15, 16, 2, 16), torch.nan, device=device, dtype=torch.float16) for _ in range(2)]
+    for x, pool in zip((k, v), pages):
+        for n, part in enumerate(x.split(of_k)):
+            for i, row in enumerate(part):
+                pool[table[n, i // 16], i % 16] = row
+    found = flash_attn.flash_attn_varlen_func(q, *pages, at_q, at_k, 37, 37, block_table=table.int(), return_attn_probs=True,
+                                              **options)
+    plain = flash_attn.flash_attn_varlen_func(q, k, v, at_q, at_k, 37, 37, return_attn_probs=True, **options)
+    for x, y in zip(found[:2], plain[:2]):
+        assert torch.allclose(x, y, atol=4e-3)
+
+
 def test_sequences_refuse_by_name():
     q, at = torch.randn(4, 1, 16), torch.tensor([0, 4], dtype=torch.int32)
-    for option in dict(alibi_slopes=torch.ones(1)), dict(block_table=torch.zeros(1, 1, dtype=torch.int32)):
-        with pytest.raises(NotImplementedError, match=f"Tegula has no {list(option)[0]} with cu_seqlens"):
+    pages = torch.zeros(1, 1, dtype=torch.int32)
+    for option, name in ((dict(alibi_slopes=torch.ones(1), dropout_p=0.5), "dropout with alibi_slopes and cu_seqlens"),
+                         (dict(block_table=pages, dropout_p=0.5), "dropout with block_table"),
+                         (dict(block_table=pages, alibi_slopes=torch.ones(1, 1)), "alibi_slopes of each sequence with block_table"),
+                         (dict(dropout_p=0.5, return_attn_probs=True), "s_dmask with cu_seqlens")):
+        with pytest.raises(NotImplementedError, match=f"Tegula has no {name}"):
             flash_attn.flash_attn_varlen_func(q, q, q, at, at, 4, 4, **option)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Attention of sequences that lie one after another. Tensors are [total, heads, dim], as in flash_attn, and cu_seqlens, int32
+[sequences + 1], has the first position of each sequence and the end of the last one. Windows count from the last query and key
+of a sequence. No call waits for the device."""
+
+import math
+
+import torch
+
+from . import _operators
+from ._attention import attention, padded, refusal
+from ._decode import decode
+
+_COMPUTED = 1  # Kernels find the tiles in which scores exist.
+
+
+def _sequence_of(offsets, total):
+    """Returns the sequence of each of `total` packed positions, int64 [total]. `offsets` are its cu_seqlens."""
+    positions = torch.arange(total, dtype=offsets.dtype, device=offsets.device)
+    return torch.searchsorted(offsets[1:].contiguous(), positions, right=True)
+
+
+def _intervals(cu_seqlens_q, cu_seqlens_k, total_q, total_k, left, right):
+    """Returns interval_begin, interval_end, query_begin and query_end of tegula.attention for packed sequences. In a sequence,
+    query i sees keys from i + shift - left to i + shift + right, where shift is its number of keys minus that of queries.
+    Positions after the last sequence see nothing."""
+    first_q, first_k = cu_seqlens_q.long(), cu_seqlens_k.long()
+    diagonal = first_k[1:] - first_q[1:]  # From a position in q to that on the diagonal in k.
+    at_q, at_k = (torch.arange(total, device=first_q.device) for total in (total_q, total_k))
+    last = diagonal.shape[0] - 1
+    of_q, of_k = (_sequence_of(first, total) for first, total in ((first_q, total_q), (first_k, total_k)))
+
+    def interval(at, of, shift, first, before, after, total):
+        inside = of <= last
+        of = of.clamp(max=last)
+        begin, end = first[of], first[of + 1]
+        if before is not None:
+            begin = torch.maximum(begin, at + shift[of] - before)
+        if after is not None:
+            end = torch.minimum(end, at + shift[of] + after + 1)
+        # Bounds must not decrease, so that what is empty stays at the place of its neighbours.
+        begin = begin.where(inside, total).clamp(0, total)
+        return begin.int()[None], torch.maximum(begin, end.where(inside, 0)).int()[None]
+
+    return (*interval(at_q, of_q, diagonal, first_k, left, right, total_k),
+            *interval(at_k, of_k, -diagonal, first_q, right, left, total_q))
+
+
+def _heads_first(*tensors):
+    """Returns tensors [total, heads, dim] as [1, heads, total, dim]."""
+    return [x.transpose(0, 1)[None] for x in tensors]
+
+
+def attend(q, k, v, cu_seqlens_q, cu_seqlens_k, *, left, right, scale, softcap, dropout_p, deterministic):
+    """Returns o [total_q, heads, value_dim] and lse [heads, total_q]."""
+    begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
+    o, lse = attention(*_heads_first(q, k, v), interval_begin=begin, interval_end=end, query_begin=query_begin,
+                       query_end=query_end, scale=scale, softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
+    return o[0].transpose(0, 1), lse[0]
+
+
+def attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, slopes, *, left, right, scale, softcap, deterministic):
+    """Does what attend() does, with ALiBi. Slopes are float32 [heads] or [sequences, heads]."""
+    reason = refusal(*_heads_first(q, k, v))
+    if reason:
+        raise NotImplementedError("flash_attn.flash_attn_varlen_func: " + reason)
+    begin, end, _, _ = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
+    sequence = _sequence_of(cu_seqlens_q, q.shape[0]).clamp(max=cu_seqlens_q.shape[0] - 2)
+    diagonal = torch.arange(q.shape[0], device=q.device) + (cu_seqlens_k - cu_seqlens_q)[1:][sequence]
+    slopes = slopes.expand(cu_seqlens_q.shape[0] - 1, -1)
+    capped = f"{softcap!r} * tanh(score / {softcap!r})" if softcap else "score"
+    text = ("variant 1\ntensor first i32[any]\ntensor last i32[any]\ntensor sequence i32[any]\ntensor diagonal i32[any]\n"
+            "tensor slope f32[any, heads]\n"
+            f"score = {capped} - slope[sequence[query], head] * abs(diagonal[query] - key)\n"
+            "mask = (first[query] <= key) & (key < last[query])\n")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
+    o, lse = _operators.flex(*map(padded, _heads_first(q, k, v)), [],
+                             [begin[0], end[0], sequence.int(), diagonal.int(), slopes], [], None, text, scale, _COMPUTED, 0, 0,
+                             deterministic)
+    return o[0, ..., :v.shape[-1]].transpose(0, 1), lse[0]
+
+
+def attend_pages(q, k_pages, v_pages, cu_seqlens_q, cu_seqlens_k, most, page_table, *, left, right, scale, softcap, alibi_slopes):
+    """Does what attend() does, for keys in pages [pages, kv_heads, page_size, dim] and sequences of up to `most` queries.
+    There are no gradients."""
+    index = cu_seqlens_q[1:, None] - most + torch.arange(most, device=q.device)  # The last queries of all sequences are aligned.
+    rows = q[index.clamp(min=0)].transpose(1, 2)  # Before the first query of a sequence, rows are those of another one.
+    lengths = cu_seqlens_k.diff().int()
+    o, lse = decode(rows, k_pages, v_pages, lengths, page_table, causal=False, window=(left, right), scale=scale,
+                    softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
+    sequence = _sequence_of(cu_seqlens_q, q.shape[0]).clamp(max=lengths.shape[0] - 1)
+    place = torch.arange(q.shape[0], device=q.device) - cu_seqlens_q[1:][sequence] + most
+    inside = torch.arange(q.shape[0], device=q.device) < cu_seqlens_q[-1]
+    place = place.clamp(0, most - 1)
+    o, lse = o[sequence, :, place], lse[sequence, :, place]
+    return o.where(inside[:, None, None], 0), lse.where(inside[:, None], -math.inf).transpose(0, 1)
