@@ -94,7 +94,7 @@ public:
   Interval gather(Value sequence) const {
     return clipped(begins_ ? begins_->gather(sequence) : constant(i32, 0), lengths_.gather(sequence));
   }
-  std::span<const View> others; ///< What follows in the views.
+  std::span<const View> others; ///< The tensors that follow in the views.
 
 private:
   static void takeFirst(std::span<const View> &views, bool isThere, std::optional<View> &to) {

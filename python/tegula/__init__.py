@@ -7,6 +7,7 @@ scaled_dot_product_attention   the function of torch.nn.functional
 patched                        redirects torch.nn.functional's function
 flex_attention                 the function of torch.nn.attention.flex_attention
 create_block_mask              its block masks
+varlen_attn                    the function of torch.nn.attention.varlen
 decode                         attention of new queries on a cache of keys and values, with or without pages
 ring_attention                 attention over a sequence whose parts are on the ranks of a process group
 ring_shard, ring_unshard       cut a rank's part out of a tensor, and put the parts together
@@ -21,12 +22,13 @@ import importlib
 
 __version__ = "0.1.0"
 __all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
-           "decode", "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face", "jax", "kernel",
-           "language"]
+           "varlen_attn", "decode", "ring_attention", "ring_shard", "ring_unshard", "flash_attn", "hugging_face", "jax",
+           "kernel", "language"]
 
 _HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",
           "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex",
-          "decode": "_decode", "ring_attention": "ring", "ring_shard": "ring", "ring_unshard": "ring", "kernel": "_kernels"}
+          "varlen_attn": "_varlen", "decode": "_decode", "ring_attention": "ring", "ring_shard": "ring",
+          "ring_unshard": "ring", "kernel": "_kernels"}
 
 
 def __getattr__(name):

@@ -30,9 +30,10 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the page size if that is less. The bits of a
                 result then do not depend on the other sequences. 0: parts that share the work equally
 
-    No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin, reaches no result. A cache
-    is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no gradients. Raises
-    NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the library."""
+    No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin,
+    reaches no result. A cache is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no
+    gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the
+    library."""
     reason = refusal(q, k_cache, v_cache)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)

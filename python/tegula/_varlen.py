@@ -84,7 +84,8 @@ def attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, slopes, *, left, rig
 def attend_pages(q, k_pages, v_pages, cu_seqlens_q, cu_seqlens_k, most, page_table, *, left, right, scale, softcap, alibi_slopes):
     """Does what attend() does, for keys in pages [pages, kv_heads, page_size, dim] and sequences of up to `most` queries.
     There are no gradients."""
-    index = cu_seqlens_q[1:, None] - most + torch.arange(most, device=q.device)  # The last queries of all sequences are aligned.
+    # The last queries of all sequences are aligned.
+    index = cu_seqlens_q[1:, None] - most + torch.arange(most, device=q.device)
     rows = q[index.clamp(min=0)].transpose(1, 2)  # Before the first query of a sequence, rows are those of another one.
     lengths = cu_seqlens_k.diff().int()
     o, lse = decode(rows, k_pages, v_pages, lengths, page_table, causal=False, window=(left, right), scale=scale,
@@ -95,3 +96,16 @@ def attend_pages(q, k_pages, v_pages, cu_seqlens_q, cu_seqlens_k, most, page_tab
     place = place.clamp(0, most - 1)
     o, lse = o[sequence, :, place], lse[sequence, :, place]
     return o.where(inside[:, None, None], 0), lse.where(inside[:, None], -math.inf).transpose(0, 1)
+
+
+def varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, return_aux=None, scale=None,
+                window_size=(-1, -1)):
+    """torch.nn.attention.varlen.varlen_attn, by Tegula's kernels, with gradients. Returns o [total_q, heads, value_dim]; if
+    return_aux.lse is set, o and lse, float32 [heads, total_q].
+
+    key and value may have fewer heads, which divide those of query. window_size is (left, right), where -1 is no bound;
+    (-1, 0) is causal. max_q and max_k have no effect."""
+    left, right = (None if bound < 0 else bound for bound in window_size)
+    o, lse = attend(query, key, value, cu_seq_q, cu_seq_k, left=left, right=right, scale=scale, softcap=0.0, dropout_p=0.0,
+                    deterministic=False)
+    return (o, lse) if return_aux is not None and return_aux.lse else o

@@ -3,8 +3,10 @@ import sys
 
 import pytest
 import torch
+import torch.nn.attention.varlen
 
 import reference
+import tegula
 from tegula import flash_attn
 
 OPTIONS = {"plain": {}, "causal": dict(causal=True), "window": dict(window_size=(10, 4)),
@@ -132,6 +134,21 @@ def test_packed_forms_of_sequences(device):
     assert torch.equal(flash_attn.flash_attn_varlen_kvpacked_func(qkv[:, 0], qkv[:, 1:], at, at, 12, 12, causal=True), o)
 
 
+def test_the_function_of_pytorch(device):
+    at_q, at_k = (offsets(of, device) for of in LENGTHS["cross"])
+    q, k, v = (torch.randn(int(at[-1]), heads, 16, device=device, dtype=torch.float16, requires_grad=True)
+               for at, heads in ((at_q, 4), (at_k, 2), (at_k, 2)))
+    for window in (-1, -1), (-1, 0), (5, 2):
+        found = tegula.varlen_attn(q, k, v, at_q, at_k, 37, 37, return_aux=torch.nn.attention.varlen.AuxRequest(lse=True),
+                                   scale=0.3, window_size=window)
+        o, lse, _ = flash_attn.flash_attn_varlen_func(q, k, v, at_q, at_k, 37, 37, softmax_scale=0.3, window_size=window,
+                                                      return_attn_probs=True)
+        assert torch.equal(found[0], o) and torch.equal(found[1], lse)
+        assert torch.equal(tegula.varlen_attn(q, k, v, at_q, at_k, 37, 37, scale=0.3, window_size=window), o)
+        assert all(torch.equal(x, y) for x, y in zip(torch.autograd.grad(found[0].sum(), (q, k, v)),
+                                                     torch.autograd.grad(o.sum(), (q, k, v))))
+
+
 def test_slopes_of_each_sequence(device):
     at = offsets([9, 12], device)
     q, k, v = torch.randn(3, 21, 4, 16, device=device, dtype=torch.float16)
@@ -168,7 +185,8 @@ def test_sequences_refuse_by_name():
     pages = torch.zeros(1, 1, dtype=torch.int32)
     for option, name in ((dict(alibi_slopes=torch.ones(1), dropout_p=0.5), "dropout with alibi_slopes and cu_seqlens"),
                          (dict(block_table=pages, dropout_p=0.5), "dropout with block_table"),
-                         (dict(block_table=pages, alibi_slopes=torch.ones(1, 1)), "alibi_slopes of each sequence with block_table"),
+                         (dict(block_table=pages, alibi_slopes=torch.ones(1, 1)),
+                          "alibi_slopes of each sequence with block_table"),
                          (dict(dropout_p=0.5, return_attn_probs=True), "s_dmask with cu_seqlens")):
         with pytest.raises(NotImplementedError, match=f"Tegula has no {name}"):
             flash_attn.flash_attn_varlen_func(q, q, q, at, at, 4, 4, **option)
