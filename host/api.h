@@ -2,6 +2,7 @@
 // Conversions between the C interface and C++.
 #pragma once
 
+#include "tegula/append.h"
 #include "tegula/attention.h"
 #include "tegula/decode.h"
 #include "tegula/guard.h"
@@ -45,6 +46,7 @@ template <class T> Expected<T> readStruct(const char *name, const T *from) {
 Expected<AttentionProblem> readProblem(const tegula_attention_problem *problem);
 Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *problem);
 Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *problem);
+Expected<AppendProblem> readAppendProblem(const tegula_append_problem *problem);
 /// Returns the fields of a schedule that the problem's text has.
 Expected<Schedule> readSchedule(const tegula_attention_problem &problem);
 /// Converts a tensor, and checks its dtype and rank.

@@ -170,8 +170,9 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
   return {ErrorCode::invalid_argument,
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
-                "call needs one of tegula_plan_create_from_kernels, _create_merge or _create_decode"
-              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge or _create_decode made it, for "
+                "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode or _create_append"
+              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode or _create_append "
+                "made it, for "
                 "tegula_plan_launch; this call needs one of tegula_plan_create"};
 }
 
@@ -225,6 +226,14 @@ Expected<Plan> makeDecode(HostContext &host, const tegula_decode_problem *from) 
   if (!problem)
     return problem.status();
   const Expected<PlanSpec> spec = decodeAttention(*problem, host.kernels().target());
+  return spec ? Plan::make(*spec, host.kernels()) : spec.status();
+}
+
+Expected<Plan> makeAppend(HostContext &host, const tegula_append_problem *from) {
+  const Expected<AppendProblem> problem = readAppendProblem(from);
+  if (!problem)
+    return problem.status();
+  const Expected<PlanSpec> spec = appendToCache(*problem);
   return spec ? Plan::make(*spec, host.kernels()) : spec.status();
 }
 
@@ -355,6 +364,11 @@ tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_mer
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error) {
   return createPlan(context, plan, error, [&](HostContext &host) { return makeDecode(host, problem); });
+}
+
+tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
+                                        tegula_plan **plan, tegula_error **error) {
+  return createPlan(context, plan, error, [&](HostContext &host) { return makeAppend(host, problem); });
 }
 
 size_t tegula_plan_argument_count(const tegula_plan *plan) {

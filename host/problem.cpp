@@ -212,6 +212,21 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
                       .lse_gradient = problem->lse_gradient != 0};
 }
 
+Expected<AppendProblem> readAppendProblem(const tegula_append_problem *from) {
+  const Expected<tegula_append_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
+  return AppendProblem{.dtype = static_cast<DType>(problem->dtype),
+                       .head_dim = problem->head_dim,
+                       .value_dim = problem->value_dim,
+                       .has_pages = problem->has_pages != 0,
+                       .rotary_dim = problem->rotary_dim,
+                       .interleaved = problem->interleaved != 0,
+                       .rotates_queries = problem->rotates_queries != 0,
+                       .same_position = problem->same_position != 0};
+}
+
 namespace {
 
 /// Refuses the options of attention that decoding does not have.

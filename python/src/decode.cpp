@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention of new queries on a cache of keys and values, as an operator of PyTorch.
+// Attention of new queries on a cache of keys and values, and what writes into the cache, as operators of PyTorch.
 #include "context.h"
 
 #include <torch/csrc/stable/library.h>
@@ -151,15 +151,73 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   return {o, lse};
 }
 
+/// Returns the plan that appends. Plans live as long as the process, as contexts do.
+const tegula_plan *appendPlan(tegula_context *context, const tegula_append_problem &problem) {
+  static std::mutex mutex;
+  static std::map<std::array<int64_t, 9>, tegula_plan *> plans;
+  const std::lock_guard lock(mutex);
+  tegula_plan *&plan = plans[{int64_t(reinterpret_cast<uintptr_t>(context)), problem.dtype, problem.head_dim,
+                              problem.value_dim, problem.has_pages, problem.rotary_dim, problem.interleaved,
+                              problem.rotates_queries, problem.same_position}];
+  tegula_error *error = nullptr;
+  if (plan == nullptr)
+    check(tegula_plan_create_append(context, &problem, &plan, &error), error);
+  return plan;
+}
+
+/// Writes k_new [batch, kv_heads, seqlen_new, head_dim] into k, v_new into v, and rotated q into q_rotated.
+void append(const Tensor &k_new, const Tensor &k, const Tensor &v_new, const Tensor &v, const Tensor &lengths,
+            const OptionalTensor &page_table, const OptionalTensor &cos, const OptionalTensor &sin,
+            const OptionalTensor &q, const OptionalTensor &q_rotated, bool interleaved, bool same_position) {
+  const auto guard = guardFor(k);
+  tegula_append_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.dtype = view("k", k).dtype;
+  problem.head_dim = int32_t(k.size(-1));
+  problem.value_dim = int32_t(v.size(-1));
+  problem.has_pages = page_table.has_value();
+  problem.rotary_dim = cos ? int32_t(2 * cos->size(-1)) : 0;
+  problem.interleaved = interleaved;
+  problem.rotates_queries = q.has_value();
+  problem.same_position = same_position;
+  const tegula_plan *plan = appendPlan(contextOf(k), problem);
+  Arguments arguments;
+  arguments.add("k_new", k_new);
+  arguments.add("k", k);
+  arguments.add("lengths", lengths);
+  arguments.add("page_table", page_table);
+  arguments.add("cos", cos);
+  arguments.add("sin", sin);
+  arguments.add("v_new", v_new);
+  arguments.add("v", v);
+  arguments.add("q", q);
+  arguments.add("q_rotated", q_rotated);
+  tegula_launch_args args{};
+  args.struct_size = sizeof args;
+  args.arguments = arguments.data();
+  args.argument_count = arguments.size();
+  args.stream = streamOf(k);
+  tegula_error *error = nullptr;
+  check(tegula_plan_launch(plan, &args, &error), error);
+}
+
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
+  library.def(
+      "append(Tensor k_new, Tensor(a!) k, Tensor v_new, Tensor(b!) v, Tensor lengths, Tensor? page_table, "
+      "Tensor? cos, Tensor? sin, Tensor? q, Tensor(c!)? q_rotated, bool interleaved, bool same_position) -> ()");
   library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
               "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt window_left=-1, "
               "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0) -> (Tensor o, Tensor lse)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }
+void implement(torch::stable::detail::StableLibrary &library) {
+  library.impl("decode", TORCH_BOX(&decode));
+  library.impl("append", TORCH_BOX(&append));
+}
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { library.impl("decode", TORCH_BOX(&decode)); }
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { implement(library); }
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { implement(library); }
 
 } // namespace
 } // namespace tegula_torch

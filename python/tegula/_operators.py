@@ -15,6 +15,7 @@ forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
 scores = torch.ops.tegula.attention_scores.default
 decode = torch.ops.tegula.decode.default
+append = torch.ops.tegula.append.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
@@ -41,6 +42,11 @@ def _(q, k, v, *options):
 @torch.library.register_fake("tegula::decode")
 def _(q, k, v, *options):
     return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::append")
+def _(*arguments):
+    return None
 
 
 @torch.library.register_fake("tegula::attention_scores")

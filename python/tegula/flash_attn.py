@@ -9,7 +9,7 @@ import sys
 
 import torch
 
-from . import _varlen
+from . import _operators, _varlen
 from ._attention import attention
 from ._decode import decode
 
@@ -73,27 +73,6 @@ def flash_attn_qkvpacked_func(qkv, *args, **options):
     return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], *args, **options)
 
 
-def _rotated(x, cos, sin, positions, interleaved):
-    """Returns x [batch, length, heads, dim] with rotary embedding (Su et al. 2021) in its first 2 * cos.shape[1] columns.
-    `positions` are [batch, length]. Pairs are neighbours if `interleaved`, otherwise halves."""
-    dim = 2 * cos.shape[-1]
-    cos, sin = (table[positions.long()][:, :, None].float() for table in (cos, sin))
-    part = x[..., :dim].float()
-    a, b = (part[..., 0::2], part[..., 1::2]) if interleaved else part.chunk(2, -1)
-    pairs = (a * cos - b * sin, a * sin + b * cos)
-    turned = torch.stack(pairs, -1).flatten(-2) if interleaved else torch.cat(pairs, -1)
-    return torch.cat([turned.to(x.dtype), x[..., dim:]], -1)
-
-
-def _append(cache, new, entries, positions, block_table):
-    """Writes new [batch, length, heads, dim] to the cache, at `positions` [batch, length] of the sequences."""
-    if block_table is None:
-        cache[entries[:, None].expand_as(positions), positions] = new
-    else:
-        page_size = cache.shape[1]
-        cache[block_table.long().gather(1, positions // page_size), positions % page_size] = new
-
-
 def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None, cache_seqlens=None,
                             cache_batch_idx=None, cache_leftpad=None, block_table=None, softmax_scale=None, causal=False,
                             window_size=(-1, -1), softcap=0.0, rotary_interleaved=True, alibi_slopes=None, num_splits=0,
@@ -112,23 +91,23 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     longest = k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
     if cache_seqlens is None:
         cache_seqlens = longest
+    if rotary_cos is not None and k is None:
+        raise ValueError("flash_attn.flash_attn_with_kvcache: rotary_cos needs k and v")
     if isinstance(cache_seqlens, int):
         cache_seqlens = torch.full((batch,), cache_seqlens, dtype=torch.int32, device=device)
-    entries = torch.arange(batch, device=device) if cache_batch_idx is None else cache_batch_idx.long()
     lengths = cache_seqlens
-    if rotary_cos is not None:
-        # Without a mask that depends on positions, all queries are at the first new key.
-        steps = torch.arange(q.shape[1], device=device) * (causal or tuple(window_size) != (-1, -1))
-        q = _rotated(q, rotary_cos, rotary_sin, cache_seqlens[:, None] + steps, rotary_interleaved)
     if k is not None:
-        positions = cache_seqlens[:, None].long() + torch.arange(k.shape[1], device=device)
-        if rotary_cos is not None:
-            k = _rotated(k, rotary_cos, rotary_sin, positions, rotary_interleaved)
-        _append(k_cache, k, entries, positions, block_table)
-        _append(v_cache, v, entries, positions, block_table)
+        rotated = None if rotary_cos is None else torch.empty_like(q)
+        # The entries of a cache are pages, each with a whole sequence.
+        table = block_table if cache_batch_idx is None else cache_batch_idx.int()[:, None]
+        queries = (None, None) if rotated is None else (q.transpose(1, 2), rotated.transpose(1, 2))
+        has_positions = causal or tuple(window_size) != (-1, -1)  # Otherwise all queries are at the first new key.
+        _operators.append(*(x.transpose(1, 2) for x in (k, k_cache, v, v_cache)), cache_seqlens.int(), table, rotary_cos,
+                          rotary_sin, *queries, rotary_interleaved, not has_positions)
+        q = q if rotated is None else rotated
         lengths = cache_seqlens + k.shape[1]
     if cache_batch_idx is not None:
-        k_cache, v_cache = k_cache[entries], v_cache[entries]
+        k_cache, v_cache = k_cache[cache_batch_idx.long()], v_cache[cache_batch_idx.long()]
 
     def attend(rows, alibi_slopes):
         k, v = (x.transpose(1, 2) if block_table is not None else x.transpose(1, 2)[rows] for x in (k_cache, v_cache))

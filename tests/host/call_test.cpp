@@ -10,6 +10,7 @@
 
 using namespace tegula::host;
 using namespace tegula::test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace {
@@ -573,6 +574,44 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }
 
+/// Two new keys rotate, and end up in pages of 3.
+TEST(Call, AppendsToPages) {
+  const Context context = makeContext();
+  constexpr int64_t added = 2, dim = 4, page = 3;
+  std::vector<float> k_new = {1, 2, 3, 4, 5, 6, 7, 8}, v_new = {9, 10}, k(2 * page * dim, 0), v(2 * page, 0),
+                     cos = {1, 1, 1, 1, 0, 1, 1, 0}, sin = {0, 0, 0, 0, 1, 0, 0, 1};
+  int32_t lengths[] = {2}, pages[] = {1, 0};
+  auto problem = make<tegula_append_problem>();
+  problem.dtype = TEGULA_F32;
+  problem.head_dim = dim;
+  problem.value_dim = 1;
+  problem.has_pages = 1;
+  problem.rotary_dim = dim;
+  const Expected<Plan> plan = context.appendPlan(problem);
+  ASSERT_TRUE(isOk(plan.status()));
+  const tegula_tensor tensors[] = {tensor(k_new.data(), TEGULA_F32, {1, 1, added, dim}),
+                                   tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
+                                   tensor(lengths, TEGULA_I32, {1}),
+                                   tensor(pages, TEGULA_I32, {1, 2}),
+                                   tensor(cos.data(), TEGULA_F32, {4, dim / 2}),
+                                   tensor(sin.data(), TEGULA_F32, {4, dim / 2}),
+                                   tensor(v_new.data(), TEGULA_F32, {1, 1, added, 1}),
+                                   tensor(v.data(), TEGULA_F32, {2, 1, page, 1})};
+  std::vector<tegula_argument> arguments;
+  for (const tegula_tensor &each : tensors)
+    arguments.push_back(argument(each));
+  auto args = make<tegula_launch_args>();
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  ASSERT_TRUE(isOk(plan->launch(args)));
+  // Position 2 turns the pair (1, 3) by a quarter, position 3 the pair (6, 8).
+  EXPECT_THAT(std::vector<float>(k.begin() + (page + 2) * dim, k.end()), ElementsAre(-3, 2, 1, 4));
+  EXPECT_THAT(std::vector<float>(k.begin(), k.begin() + dim), ElementsAre(5, -8, 7, 6));
+  EXPECT_THAT(v, ElementsAre(10, 0, 0, 0, 0, 9));
+  problem.rotary_dim = 3;
+  EXPECT_THAT(context.appendPlan(problem).status().message(), HasSubstr("argument 'rotary_dim': it is 3"));
+}
+
 /// The keys of a sequence are split in two. Merged, the parts are the whole.
 TEST(Call, MergesParts) {
   const Context context = makeContext();
@@ -608,7 +647,7 @@ TEST(Call, MergesParts) {
     ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
   for (size_t n = 0; n < lse.size(); ++n)
     ASSERT_NEAR(lse[n], sequence.lse[n], 1e-6) << n;
-  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_merge or _create_decode made it"));
+  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_decode or _create_append made it"));
   merging.value_dim = 12;
   EXPECT_THAT(context.mergePlan(merging).status().message(), HasSubstr("argument 'value_dim': it is 12"));
   merging.dtype = TEGULA_I8;

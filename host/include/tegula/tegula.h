@@ -561,7 +561,38 @@ typedef struct tegula_decode_problem {
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 
-/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge and _create_decode. */
+/* New keys and values that are written into a cache. */
+typedef struct tegula_append_problem {
+  uint32_t struct_size;
+  int32_t dtype;           /* Type of all tensors but the lengths and the table: TEGULA_F32, _F16 or _BF16. */
+  int32_t head_dim;        /* 1 to 1024 */
+  int32_t value_dim;       /* 0 to 1024; 0: there is no v. */
+  int32_t has_pages;       /* Not 0: the caches are pages with a table. */
+  int32_t rotary_dim;      /* The columns of k and q that rotate, an even number up to head_dim; 0: none. */
+  int32_t interleaved;     /* Not 0: columns 2 i and 2 i + 1 are a pair; otherwise i and i + rotary_dim / 2. */
+  int32_t rotates_queries; /* Not 0: queries rotate, too. */
+  int32_t same_position;   /* Not 0: all queries have the position of the first new key, not those of the last ones. */
+  int32_t reserved;        /* 0 */
+} tegula_append_problem;
+
+/* Makes a plan for tegula_plan_launch, which needs no workspace. Its arguments are tensors, in this order:
+ *
+ *   k_new       [batch, kv_heads, seqlen_new, head_dim]
+ *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim], written
+ *   lengths     i32 [batch]: how many keys each sequence had before
+ *   page_table  i32 [batch, any], with pages only; pages have any size
+ *   cos, sin    [positions, rotary_dim / 2], with rotary_dim only
+ *   v_new, v    as k_new and k, with value_dim; only if there is a v
+ *   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
+ *   q_rotated   shaped like q, written
+ *
+ * New key i of a sequence gets the position lengths + i, and query i the position lengths + seqlen_new - seqlen_q + i.
+ * A pair of columns (a, b) becomes (a cos - b sin, a sin + b cos). What has no place in the cache is left out. */
+tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
+                                        tegula_plan **plan, tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode and
+ * _create_append. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

@@ -70,8 +70,8 @@ public:
     Status status = call(tegula_plan_workspace_bytes, plan_.get(), sizes.begin(), sizes.size(), &bytes);
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
-  /// Launches a plan of Context::mergePlan or Context::decodePlan, with the arguments of tegula_plan_create_merge or
-  /// tegula_plan_create_decode.
+  /// Launches a plan of Context::mergePlan, decodePlan or appendPlan, with the arguments of tegula_plan_create_merge,
+  /// _create_decode or _create_append.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
 
   tegula_plan *get() const { return plan_.get(); }
@@ -101,6 +101,11 @@ public:
   Expected<Plan> decodePlan(const tegula_decode_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create_decode, context_.get(), &problem, &plan);
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+  }
+  Expected<Plan> appendPlan(const tegula_append_problem &problem) const {
+    tegula_plan *plan = nullptr;
+    Status status = call(tegula_plan_create_append, context_.get(), &problem, &plan);
     return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {

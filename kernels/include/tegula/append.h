@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Appending: new keys and values of each sequence are written into a cache, perhaps with a rotary embedding.
+//
+//   Expected<PlanSpec> spec = appendToCache({.dtype = bf16, .head_dim = 128, .value_dim = 128, .rotary_dim = 64});
+//   Expected<Plan> plan = Plan::make(*spec, cache);
+//
+// Lengths and page tables are in the memory of the device. No launch waits for them, and no plan needs a workspace.
+#pragma once
+
+#include "tegula/plan.h"
+
+namespace tegula {
+
+/// The computation of an appending plan. All sizes belong to the launch.
+struct AppendProblem {
+  DType dtype = bf16;     ///< Type of all tensors but the lengths and the table: f32, f16 or bf16.
+  int head_dim = 0;       ///< Dimension of k and q: 1 to 1024.
+  int value_dim = 0;      ///< Dimension of v: up to 1024. 0: there is no v.
+  bool has_pages = false; ///< The caches are pages with a table.
+  /// The columns of k and q that rotate, an even number up to head_dim (RoFormer, Su et al. 2021). 0: none.
+  int rotary_dim = 0;
+  /// Columns 2 i and 2 i + 1 are a pair, as in RoFormer and GPT-J. If it is false, columns i and i + rotary_dim / 2
+  /// are.
+  bool interleaved = false;
+  bool rotates_queries = false; ///< Queries rotate, too. They have the last positions of the new keys.
+  bool same_position = false;   ///< All queries have the position of the first new key instead.
+};
+
+/// Describes the plan. Its arguments, in this order, with any strides:
+///
+///   k_new       [batch, kv_heads, seqlen_new, head_dim]
+///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim], written
+///   lengths     i32 [batch]: how many keys each sequence had before
+///   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size.
+///   Pages
+///               have any size
+///   cos, sin    [positions, rotary_dim / 2], with a rotary embedding only
+///   v_new, v    as k_new and k, with value_dim; only if there is a v
+///   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
+///   q_rotated   shaped like q, written
+///
+/// New key i of a sequence gets the position lengths + i, in the cache and in its angle, and query i of seqlen_q the
+/// position lengths + seqlen_new - seqlen_q + i, or with same_position lengths:
+///
+///   (a, b) -> (a cos - b sin, a sin + b cos)     for the columns a and b of each pair, in f32
+///
+/// What has no place in the cache is left out. Positions beyond cos and sin have cos = sin = 0. Returns
+/// invalid_argument with the field, its value and what is legal.
+Expected<PlanSpec> appendToCache(const AppendProblem &problem) noexcept;
+
+} // namespace tegula
