@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 namespace tegula {
 namespace {
@@ -34,6 +35,7 @@ constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More
 constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kUsualDim = 256, kMostHeadDim = 576, kMostValueDim = 512; ///< The last two are those of DeepSeek's MLA.
 constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
@@ -432,7 +434,16 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
   const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
-  if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2 && rows > 16)
+  const bool isHopper = target.arch == "sm_90a";
+  if (std::max(problem.head_dim, problem.value_dim) > kUsualDim) { // Accumulators and tiles fill a multiprocessor.
+    if (!isHopper || sizeOf(problem.dtype) != 2)
+      return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
+    return {.block_m = rows > 16 ? 64 : 16,
+            .block_n = keys(32),
+            .num_warps = rows > 16 ? 8 : 4,
+            .num_stages = rows > 16 ? 1 : 2};
+  }
+  if (isHopper && sizeOf(problem.dtype) == 2 && rows > 16)
     return {.block_m = 64,
             .block_n = keys(64),
             .num_warps = 4,
@@ -510,12 +521,18 @@ KernelSpec wholeKernel(const Config &c, const Shared &t) {
 
 Status checkDecode(const DecodeProblem &problem) {
   TEGULA_RETURN_IF_ERROR(checkProblem({.dtype = problem.dtype,
-                                       .head_dim = problem.head_dim,
-                                       .value_dim = problem.value_dim,
+                                       .head_dim = std::min(problem.head_dim, kUsualDim),
+                                       .value_dim = std::min(problem.value_dim, kUsualDim),
                                        .causal = problem.causal ? Causal::bottom_right : Causal::none,
                                        .variant = problem.variant,
                                        .sinks = problem.sinks},
                                       {}));
+  const std::tuple<const char *, int, int> dims[] = {{"head_dim", problem.head_dim, kMostHeadDim},
+                                                     {"value_dim", problem.value_dim, kMostValueDim}};
+  for (const auto &[name, dim, most] : dims)
+    if (dim > most || dim % 8 != 0)
+      return invalidArgument(name, "it is " + std::to_string(dim) + "; it must be a multiple of 8 from 8 to " +
+                                       std::to_string(most));
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");

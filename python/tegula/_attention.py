@@ -14,17 +14,17 @@ _SCORES = ("products", "scores", "probabilities")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def refusal(q, k, v):
-    """Returns why no kernel computes attention of these tensors, or None."""
+def refusal(q, k, v, largest=(_LARGEST_DIM,) * 3):
+    """Returns why no kernel computes attention of these tensors, or None. `largest` are the largest last dimensions."""
     dtype, device = q.dtype, q.device
-    for name, x in (("q", q), ("k", k), ("v", v)):
+    for name, x, most in zip(("q", "k", "v"), (q, k, v), largest):
         shape = x.shape
         if x.dtype != dtype:
             return f"{name} is {x.dtype}, and q is {dtype}; they must be equal"
         if x.device != device:
             return f"{name} is on {x.device}, and q is on {device}; they must be equal"
-        if shape[-1] > _LARGEST_DIM:
-            return f"the last dimension of {name} is {shape[-1]}; it may be at most {_LARGEST_DIM}"
+        if shape[-1] > most:
+            return f"the last dimension of {name} is {shape[-1]}; it may be at most {most}"
         if 0 in shape:
             return f"{name} has the shape {tuple(shape)}; it must have elements"
     if dtype not in _TYPES:

@@ -8,16 +8,19 @@ import torch
 from . import _operators
 from ._attention import padded, refusal
 
+_LARGEST_DIMS = 576, 576, 512  # Of q, k and v.
+
 
 def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window=(None, None), scale=None, softcap=0.0,
            alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
-    q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides
+    q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides. head_dim is at most 576,
+                value_dim 512
     k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], with a page size
                 that is a power of two from 16 on
-    v_cache     the same with value_dim
+    v_cache     the same with value_dim, perhaps a part of k_cache: for multi-head latent attention k_cache[..., :512]
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
     page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size
     causal      the last query is at the last key, and a query sees the keys up to its own
@@ -34,7 +37,7 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     reaches no result. A cache is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no
     gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the
     library."""
-    reason = refusal(q, k_cache, v_cache)
+    reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)
     for name, x in (("lengths", lengths), ("page_table", page_table), ("begins", begins)):

@@ -180,6 +180,14 @@ def test_flash_attn_takes_slopes_of_each_entry(device):
         assert torch.allclose(found[n:n + 1], alone, atol=1e-6)
 
 
+def test_latent_attention(device):
+    """q [batch, 16, 1, 576] on keys of one head, whose first 512 columns are the values."""
+    q, k = numbers(2, 16, 1, 576, device=device), numbers(2, 1, 40, 576, device=device, seed=1)
+    lengths = torch.tensor([40, 3], dtype=torch.int32, device=device)
+    found = tegula.decode(q, k, k[..., :512], lengths, scale=0.05, return_lse=True)
+    assert_right(found, [q, k, k[..., :512]], [40, 3], scale=0.05)
+
+
 def test_begins(device):
     q, (k, v) = numbers(4, 4, 2, 24, device=device), caches(device, torch.float32)[0]
     begins = torch.tensor([60, 0, 3, 20], dtype=torch.int32, device=device)

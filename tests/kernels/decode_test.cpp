@@ -352,10 +352,27 @@ TEST(Decode, LengthsBeyondTheCacheAreThoseOfTheCache) {
   runAndExpect({.lengths = {0, 0}, .spans = 3});
 }
 
+TEST(Decode, WideHeads) { // Those of multi-head latent attention.
+  for (int64_t heads : {16, 40})
+    runAndExpect({.dtype = bf16, .heads = heads, .kv_heads = 1, .head_dim = 576, .value_dim = 512, .spans = 5});
+  runAndExpect({.heads = 3,
+                .kv_heads = 1,
+                .queries = 2,
+                .capacity = 100,
+                .head_dim = 320,
+                .value_dim = 272,
+                .page = 16,
+                .lengths = {100, 33}});
+}
+
 TEST(Decode, SaysWhatIsWrong) {
   const Target &target = machine().cache->target();
   const auto message = [&](DecodeProblem problem) { return decodeAttention(problem, target).status().message(); };
   EXPECT_THAT(message({.head_dim = 7, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 7"));
+  EXPECT_THAT(message({.head_dim = 584, .value_dim = 8}),
+              HasSubstr("argument 'head_dim': it is 584; it must be a multiple of 8 from 8 to 576"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 520}),
+              HasSubstr("argument 'value_dim': it is 520; it must be a multiple of 8 from 8 to 512"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
               HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),

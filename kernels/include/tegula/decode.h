@@ -18,8 +18,8 @@ namespace tegula {
 /// The computation of a decoding plan. All sizes belong to the launch.
 struct DecodeProblem {
   DType dtype = bf16; ///< Type of q, k, v and o: f32, f16 or bf16.
-  int head_dim = 0;   ///< Head dimension of q and k: a multiple of 8 up to 256.
-  int value_dim = 0;  ///< Head dimension of v and o: a multiple of 8 up to 256.
+  int head_dim = 0;   ///< Head dimension of q and k: a multiple of 8 up to 576.
+  int value_dim = 0;  ///< Head dimension of v and o: a multiple of 8 up to 512.
   /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
   /// all queries see all keys.
   bool causal = true;
@@ -57,6 +57,9 @@ struct DecodeProblem {
 ///   o           [batch, heads, seqlen_q, value_dim], written
 ///   lse         f32 [batch, heads, seqlen_q], written
 ///   sinks       f32 [heads], with sinks only
+///
+/// v may be a part of k: for the absorbed form of multi-head latent attention (DeepSeek-V2, 2024) it is the first 512
+/// columns of k, which has one head.
 ///
 /// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table as what these hold. What lies
 /// before the first or after the last key of a sequence reaches no result, even if it is NaN. A page that does not
