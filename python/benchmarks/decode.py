@@ -22,6 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import tegula
 
 HEADS, KV_HEADS, DIM = 32, 8, 128
+LATENT, LATENT_VALUES = 576, 512  # Columns of multi-head latent attention, whose values are a part of its keys.
 SHAPES = [(1, 131072), (16, 16384), (64, 4096), (64, 512), (64, 128)]
 PAGES = (16, 32, 64, 128, 256)
 CALLS = 8  # In a graph.
@@ -29,8 +30,8 @@ CALLS = 8  # In a graph.
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["shapes", "pages", "ragged", "queries"],
-                        choices=["shapes", "pages", "ragged", "queries"])
+    parts = ["shapes", "pages", "ragged", "queries", "latent"]
+    parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--rounds", type=int, default=9)
     return parser.parse_args(arguments)
 
@@ -56,17 +57,18 @@ def formula(q, k, v, length):
     k, v = (x[:, :length].repeat_interleave(q.shape[0] // x.shape[0], 0) for x in (k, v))
     queries = q.shape[1]
     seen = torch.arange(length, device="cuda") <= length - queries + torch.arange(queries, device="cuda")[:, None]
-    s = (q @ k.transpose(-2, -1) / math.sqrt(DIM)).masked_fill(~seen, -math.inf)
+    s = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).masked_fill(~seen, -math.inf)
     return torch.softmax(s, -1).nan_to_num(0) @ v
 
 
-def check(queries, page):
-    """Returns true if no error exceeds twice that of the plain formula in bf16."""
-    lengths = [1024, 1, 517, 0, 300]
-    q = numbers(len(lengths), HEADS, queries, DIM)
-    k, v = (numbers(len(lengths), KV_HEADS, 1024, DIM) for _ in range(2))
+def check(queries, page, repeat=1, latent=False):
+    """Returns true if no error exceeds twice that of the plain formula in bf16. `repeat` makes the batch so much larger."""
+    lengths = [1024, 1, 517, 0, 300] * repeat
+    q = numbers(len(lengths), HEADS, queries, LATENT if latent else DIM)
+    k, v = (numbers(len(lengths), 1 if latent else KV_HEADS, 1024, q.shape[-1]) for _ in range(2))
     for n, length in enumerate(lengths):
         k[n, :, length:] = v[n, :, length:] = math.nan
+    v = k[..., :LATENT_VALUES] if latent else v
     (k_cache, table), (v_cache, _) = (paged(x, page) if page else (x, None) for x in (k, v))
     o = tegula.decode(q, k_cache, v_cache, torch.tensor(lengths, dtype=torch.int32, device="cuda"), table)
     right = bool((o[3] == 0).all())  # The sequence without keys.
@@ -119,7 +121,7 @@ def sdpa(backend, q, k, v):
 
 
 def lines(options):
-    """Yields the name, the functions and the bytes of keys and values of each line."""
+    """Yields the name, the functions, the bytes of keys and values and perhaps the FLOPs of each line."""
 
     def case(batch, length, queries=1, page=0, lengths=None, peers=False):
         q, k, v = numbers(batch, HEADS, queries, DIM), *(numbers(batch, KV_HEADS, length, DIM) for _ in range(2))
@@ -144,6 +146,14 @@ def lines(options):
         lengths = torch.exp(torch.randn(64, generator=torch.Generator().manual_seed(1)))
         lengths = (lengths / lengths.mean() * 4096).clamp(1, 32768).int()
         yield "64 x log-normal, 4,096 on average", *case(64, 32768, lengths=lengths)
+    if "latent" in options.parts:
+        for heads in (16, 128):
+            for length in (4096, 16384):
+                q, k = numbers(64, heads, 1, LATENT), numbers(64, 1, length, LATENT)
+                given = torch.full((64,), length, dtype=torch.int32, device="cuda")
+                yield (f"64 x {length:,}, latent, {heads} heads",
+                       {"tegula": lambda: tegula.decode(q, k, k[..., :LATENT_VALUES], given)}, 2 * k.numel(),
+                       2 * 64 * heads * length * (LATENT + LATENT_VALUES))
     if "queries" in options.parts:
         for queries in (2, 4, 8, 16):
             yield f"16 x 16,384, {queries} queries", *case(16, 16384, queries=queries)
@@ -160,10 +170,15 @@ def main(arguments):
         for queries in (1, 3):
             for page in (0, 16, 64):
                 print(json.dumps({"part": "check", "queries": queries, "page": page, "right": check(queries, page)}), flush=True)
-        for name, functions, size in lines(options):
+        for what in (dict(repeat=8), dict(latent=True)):
+            print(json.dumps({"part": "check", **what, "right": check(1, 0, **what)}), flush=True)
+        for name, functions, size, *flops in lines(options):
             us = medians(functions, options.rounds)
-            print(json.dumps({"part": "decode", "case": name, "us": {key: round(value, 2) for key, value in us.items()},
-                              "gb_per_s": {key: round(size / value / 1000) for key, value in us.items()}}), flush=True)
+            line = {"part": "decode", "case": name, "us": {key: round(value, 2) for key, value in us.items()},
+                    "gb_per_s": {key: round(size / value / 1000) for key, value in us.items()}}
+            if flops:
+                line["tflops"] = round(flops[0] / us["tegula"] / 1e6)
+            print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -36,16 +36,17 @@ def row(line):
     us, speed = line["us"], line["gb_per_s"]
     peers = [f"{speed[name]:,}" if name in speed else "-" for name in PEERS]
     return [line["case"], f"{us['tegula']:.1f}", f"{speed['tegula']:,}", *peers,
-            f"{speed['tegula'] / speed['cuDNN']:.2f}" if "cuDNN" in speed else "-"]
+            f"{speed['tegula'] / speed['cuDNN']:.2f}" if "cuDNN" in speed else "-", line.get("tflops", "-")]
 
 
 def page():
     lines = load()
     about, checks = lines["about"][0], lines["check"]
-    columns = ["sequences x keys", "us", "GB/s", *(f"{name}, GB/s" for name in PEERS), "Tegula / cuDNN"]
-    table = ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *map(row, lines["decode"]))]
+    columns = ["sequences x keys", "us", "GB/s", *(f"{name}, GB/s" for name in PEERS), "Tegula / cuDNN", "TFLOP/s"]
+    table = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, ["---"] * len(columns), *map(row, lines["decode"]))]
     return (HEAD + f"{about['device']}, driver {about['driver']}, PyTorch {about['torch']}, cuDNN {about['cudnn']}, commit "
-            f"{about['commit']}.\n32 query heads, 8 heads of k and v, 128 columns, bf16, one query if a line gives no number."
+            f"{about['commit']}.\n32 query heads, 8 heads of k and v, 128 columns, bf16, one query if a line gives no number. Latent lines have one head of k with\n576 "
+            "columns, of which 512 are v."
             "\n\n" + "\n".join(table) +
             f"\n\nComparisons with float64: {sum(check['right'] for check in checks)} of {len(checks)} right.\n")
 
