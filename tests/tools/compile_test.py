@@ -166,9 +166,9 @@ class CompileTest(CommandLineTest):
             with open(reproducer) as file:
                 self.assertIn("abort", file.read())
 
-    def test_without_a_worker_the_compiler_is_in_this_process(self):
-        result = self.run_tegula("compile", "-", "--emit", "asm", stdin=PROGRAM, environment={"TEGULA_CC": ""})
-        self.assertIn(MARKS["asm"], result.stdout)
+    def test_without_a_worker_there_is_no_compiler(self):
+        result = self.run_tegula("compile", "-", "--emit", "asm", stdin=PROGRAM, code=2, environment={"TEGULA_CC": ""})
+        self.assertEqual((result.stdout, result.stderr), ("", "tegula: there is no compiler: $TEGULA_CC is set but empty\n"))
 
     def test_a_worker_that_is_not_there_is_named(self):
         result = self.run_tegula("compile", "-", "--emit", "tile", stdin=PROGRAM, code=2,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler.h"
 
-#include "compiler/client/InProcessCompiler.h"
 #include "tegula/worker_compiler.h"
 
 #include <utility>
@@ -9,10 +8,7 @@
 namespace tegula::tools {
 
 std::unique_ptr<Compiler> makeCompiler(int workers, std::function<bool()> stopped) {
-  const Expected<std::string> program = findWorker();
-  if (!program)
-    return makeInProcessCompiler();
-  return makeWorkerCompiler({.program = *program, .workers = workers, .stopped = std::move(stopped)});
+  return makeWorkerCompiler({.workers = workers, .stopped = std::move(stopped)});
 }
 
 std::shared_ptr<ArtifactCache> openKernels(const Target &target, bool no_cache) {

@@ -9,9 +9,8 @@
 
 namespace tegula::tools {
 
-/// Returns the compiler of all commands. It runs in `workers` processes, so that a crash is an error like any other. If
-/// there is no tegula-cc, or if TEGULA_CC is set but empty, it is the compiler in this process. `stopped` is as in
-/// WorkerOptions.
+/// Returns the compiler of all commands. It runs in `workers` processes, so that a crash is an error like any other.
+/// `stopped` is as in WorkerOptions.
 std::unique_ptr<Compiler> makeCompiler(int workers = 1, std::function<bool()> stopped = {});
 
 /// Returns the user's compiled kernels, which commands share with hosts. With `no_cache` and for simt there is no
