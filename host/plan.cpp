@@ -170,10 +170,10 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
   return {ErrorCode::invalid_argument,
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
-                "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode or _create_append"
-              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode or _create_append "
-                "made it, for "
-                "tegula_plan_launch; this call needs one of tegula_plan_create"};
+                "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append or "
+                "_create_rotary"
+              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append or "
+                "_create_rotary made it, for tegula_plan_launch; this call needs one of tegula_plan_create"};
 }
 
 Expected<Sizes> readSizes(const tegula_size *sizes, size_t count) {
@@ -211,29 +211,12 @@ Status answerBytes(const Expected<int64_t> &first, int64_t *to_first, const Expe
   return {};
 }
 
-Expected<Plan> makeMerge(HostContext &host, const tegula_merge_problem *from) {
-  const Expected<MergeProblem> problem = readMergeProblem(from);
+/// Makes the plan that `describe` describes for a problem of the C interface, which `read` reads.
+template <class Read, class Describe> Expected<Plan> makeFrom(HostContext &host, Read read, Describe describe) {
+  const auto problem = read();
   if (!problem)
     return problem.status();
-  const Target target = host.kernels().target();
-  const Expected<PlanSpec> spec =
-      from->backward != 0 ? mergeAttentionBackward(*problem, target) : mergeAttention(*problem, target);
-  return spec ? Plan::make(*spec, host.kernels()) : spec.status();
-}
-
-Expected<Plan> makeDecode(HostContext &host, const tegula_decode_problem *from) {
-  const Expected<DecodeProblem> problem = readDecodeProblem(from);
-  if (!problem)
-    return problem.status();
-  const Expected<PlanSpec> spec = decodeAttention(*problem, host.kernels().target());
-  return spec ? Plan::make(*spec, host.kernels()) : spec.status();
-}
-
-Expected<Plan> makeAppend(HostContext &host, const tegula_append_problem *from) {
-  const Expected<AppendProblem> problem = readAppendProblem(from);
-  if (!problem)
-    return problem.status();
-  const Expected<PlanSpec> spec = appendToCache(*problem);
+  const Expected<PlanSpec> spec = describe(*problem);
   return spec ? Plan::make(*spec, host.kernels()) : spec.status();
 }
 
@@ -358,17 +341,39 @@ tegula_status tegula_plan_create_from_kernels(tegula_context *context, const teg
 
 tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
                                        tegula_error **error) {
-  return createPlan(context, plan, error, [&](HostContext &host) { return makeMerge(host, problem); });
+  return createPlan(context, plan, error, [&](HostContext &host) {
+    const Target target = host.kernels().target();
+    return makeFrom(
+        host, [&] { return readMergeProblem(problem); },
+        [&](const MergeProblem &merge) {
+          return problem->backward != 0 ? mergeAttentionBackward(merge, target) : mergeAttention(merge, target);
+        });
+  });
 }
 
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error) {
-  return createPlan(context, plan, error, [&](HostContext &host) { return makeDecode(host, problem); });
+  return createPlan(context, plan, error, [&](HostContext &host) {
+    return makeFrom(
+        host, [&] { return readDecodeProblem(problem); },
+        [&](const DecodeProblem &decode) { return decodeAttention(decode, host.kernels().target()); });
+  });
 }
 
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error) {
-  return createPlan(context, plan, error, [&](HostContext &host) { return makeAppend(host, problem); });
+  return createPlan(context, plan, error, [&](HostContext &host) {
+    return makeFrom(
+        host, [&] { return readAppendProblem(problem); }, appendToCache);
+  });
+}
+
+tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_rotary_problem *problem,
+                                        tegula_plan **plan, tegula_error **error) {
+  return createPlan(context, plan, error, [&](HostContext &host) {
+    return makeFrom(
+        host, [&] { return readRotaryProblem(problem); }, rotaryEmbedding);
+  });
 }
 
 size_t tegula_plan_argument_count(const tegula_plan *plan) {

@@ -227,6 +227,17 @@ Expected<AppendProblem> readAppendProblem(const tegula_append_problem *from) {
                        .same_position = problem->same_position != 0};
 }
 
+Expected<RotaryProblem> readRotaryProblem(const tegula_rotary_problem *from) {
+  const Expected<tegula_rotary_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
+  return RotaryProblem{.dtype = static_cast<DType>(problem->dtype),
+                       .head_dim = problem->head_dim,
+                       .rotary_dim = problem->rotary_dim,
+                       .interleaved = problem->interleaved != 0};
+}
+
 namespace {
 
 /// Refuses the options of attention that decoding does not have.

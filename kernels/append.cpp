@@ -82,6 +82,15 @@ void rotateQueries(const AppendProblem &problem, View q, View lengths, View New,
            [&](Value tile, Value at) { rotated.scatter(cast(q.dtype(), tile), batch, head, asColumn(number), at); });
 }
 
+/// Writes the rotated rows of x.
+void rotate(const AppendProblem &problem, View x, View positions, View y, std::span<const View> views) {
+  const Value row = programId(0) * kRows, head = programId(1), batch = programId(2);
+  const Value position = positions.gather(batch, row + iota(kRows));
+  copyRows(problem, anglesOf(views, position), x.at(batch, head), row, problem.head_dim, [&](Value tile, Value at) {
+    y.scatter(cast(y.dtype(), tile), batch, head, asColumn(row + iota(kRows)), at);
+  });
+}
+
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
 
 const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kNew("seqlen_new"), kQueries("seqlen_q");
@@ -144,6 +153,20 @@ KernelSpec queriesKernel(const AppendProblem &problem) {
       .grid(ceilDiv(kQueries, kRows), kHeads, kBatch);
 }
 
+KernelSpec rotaryKernel(const AppendProblem &problem) {
+  const std::vector<Size> shape = {kBatch, kHeads, Size("length"), problem.head_dim};
+  const TensorSpec x = input("x", problem.dtype, shape), y = output("y", problem.dtype, shape);
+  const TensorSpec positions = input("positions", i32, {kBatch, Size("length")});
+  const auto record = [=](const std::vector<TensorArg> &listed) {
+    const auto kernel = [&](View x, View positions, View y, std::span<const View> views) {
+      rotate(problem, x, positions, y, views);
+    };
+    return recordList("rotary_embedding", kernel, listed, arg(x), arg(positions), arg(y));
+  };
+  return kernelOf("rotary_embedding", {x, positions, y}, angleTensors(problem), record)
+      .grid(ceilDiv(Size("length"), kRows), kHeads, kBatch);
+}
+
 Status checkAppend(const AppendProblem &problem) {
   const auto wrong = [](const char *name, int value, const std::string &legal) {
     return invalidArgument(name, "it is " + std::to_string(value) + "; it must be " + legal);
@@ -172,6 +195,19 @@ Expected<PlanSpec> appendToCache(const AppendProblem &problem) noexcept {
     if (problem.rotates_queries)
       kernels.push_back(queriesKernel(problem));
     return PlanSpec("append", std::move(kernels));
+  });
+}
+
+Expected<PlanSpec> rotaryEmbedding(const RotaryProblem &problem) noexcept {
+  return guarded([&]() -> Expected<PlanSpec> {
+    const AppendProblem rotated{.dtype = problem.dtype,
+                                .head_dim = problem.head_dim,
+                                .rotary_dim = problem.rotary_dim,
+                                .interleaved = problem.interleaved};
+    TEGULA_RETURN_IF_ERROR(checkAppend(rotated));
+    if (problem.rotary_dim == 0)
+      return invalidArgument("rotary_dim", "it is 0; it must be even, and from 2 to head_dim");
+    return PlanSpec("rotary_embedding", {rotaryKernel(rotated)});
   });
 }
 

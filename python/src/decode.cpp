@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention of new queries on a cache of keys and values, and what writes into the cache, as operators of PyTorch.
-#include "context.h"
+// Attention of new queries on a cache of keys and values, as an operator of PyTorch.
+#include "arguments.h"
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -61,34 +61,6 @@ tegula_plan *planOf(const Key &key) {
   return plan;
 }
 
-/// The arguments of a launch, in the order of tegula_plan_create_decode.
-class Arguments {
-public:
-  void add(const char *name, const Tensor &tensor) {
-    views_[count_] = view(name, tensor);
-    arguments_[count_].kind = TEGULA_TENSOR;
-    arguments_[count_].value.tensor = &views_[count_];
-    ++count_;
-  }
-  void add(const char *name, const OptionalTensor &tensor) {
-    if (tensor)
-      add(name, *tensor);
-  }
-  void add(float scalar) {
-    arguments_[count_].kind = TEGULA_SCALAR_F32;
-    arguments_[count_].value.f32 = scalar;
-    ++count_;
-  }
-
-  const tegula_argument *data() const { return arguments_.data(); }
-  uint32_t size() const { return count_; }
-
-private:
-  std::array<tegula_tensor, 11> views_{};
-  std::array<tegula_argument, 11> arguments_{};
-  uint32_t count_ = 0;
-};
-
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
 std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
                                   double scale, bool causal, const OptionalTensor &page_table,
@@ -126,10 +98,9 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   const std::array<tegula_size, 5> sizes = {
       {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity}};
   tegula_error *error = nullptr;
-  tegula_launch_args args{};
-  args.struct_size = sizeof args;
-  check(tegula_plan_workspace_bytes(plan, sizes.data(), sizes.size(), &args.workspace_bytes, &error), error);
-  Tensor workspace = empty(q, std::array{args.workspace_bytes}, ScalarType::Byte);
+  int64_t bytes = 0;
+  check(tegula_plan_workspace_bytes(plan, sizes.data(), sizes.size(), &bytes, &error), error);
+  Tensor workspace = empty(q, std::array{bytes}, ScalarType::Byte);
 
   Arguments arguments;
   arguments.add("q", q);
@@ -143,81 +114,19 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("o", o);
   arguments.add("lse", lse);
   arguments.add("sinks", sinks);
-  args.arguments = arguments.data();
-  args.argument_count = arguments.size();
-  args.workspace = workspace.mutable_data_ptr();
-  args.stream = streamOf(q);
-  check(tegula_plan_launch(plan, &args, &error), error);
+  arguments.launch(plan, q, workspace.mutable_data_ptr(), bytes);
   return {o, lse};
 }
 
-/// Returns the plan that appends. Plans live as long as the process, as contexts do.
-const tegula_plan *appendPlan(tegula_context *context, const tegula_append_problem &problem) {
-  static std::mutex mutex;
-  static std::map<std::array<int64_t, 9>, tegula_plan *> plans;
-  const std::lock_guard lock(mutex);
-  tegula_plan *&plan = plans[{int64_t(reinterpret_cast<uintptr_t>(context)), problem.dtype, problem.head_dim,
-                              problem.value_dim, problem.has_pages, problem.rotary_dim, problem.interleaved,
-                              problem.rotates_queries, problem.same_position}];
-  tegula_error *error = nullptr;
-  if (plan == nullptr)
-    check(tegula_plan_create_append(context, &problem, &plan, &error), error);
-  return plan;
-}
-
-/// Writes k_new [batch, kv_heads, seqlen_new, head_dim] into k, v_new into v, and rotated q into q_rotated.
-void append(const Tensor &k_new, const Tensor &k, const Tensor &v_new, const Tensor &v, const Tensor &lengths,
-            const OptionalTensor &page_table, const OptionalTensor &cos, const OptionalTensor &sin,
-            const OptionalTensor &q, const OptionalTensor &q_rotated, bool interleaved, bool same_position) {
-  const auto guard = guardFor(k);
-  tegula_append_problem problem{};
-  problem.struct_size = sizeof problem;
-  problem.dtype = view("k", k).dtype;
-  problem.head_dim = int32_t(k.size(-1));
-  problem.value_dim = int32_t(v.size(-1));
-  problem.has_pages = page_table.has_value();
-  problem.rotary_dim = cos ? int32_t(2 * cos->size(-1)) : 0;
-  problem.interleaved = interleaved;
-  problem.rotates_queries = q.has_value();
-  problem.same_position = same_position;
-  const tegula_plan *plan = appendPlan(contextOf(k), problem);
-  Arguments arguments;
-  arguments.add("k_new", k_new);
-  arguments.add("k", k);
-  arguments.add("lengths", lengths);
-  arguments.add("page_table", page_table);
-  arguments.add("cos", cos);
-  arguments.add("sin", sin);
-  arguments.add("v_new", v_new);
-  arguments.add("v", v);
-  arguments.add("q", q);
-  arguments.add("q_rotated", q_rotated);
-  tegula_launch_args args{};
-  args.struct_size = sizeof args;
-  args.arguments = arguments.data();
-  args.argument_count = arguments.size();
-  args.stream = streamOf(k);
-  tegula_error *error = nullptr;
-  check(tegula_plan_launch(plan, &args, &error), error);
-}
-
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
-  library.def(
-      "append(Tensor k_new, Tensor(a!) k, Tensor v_new, Tensor(b!) v, Tensor lengths, Tensor? page_table, "
-      "Tensor? cos, Tensor? sin, Tensor? q, Tensor(c!)? q_rotated, bool interleaved, bool same_position) -> ()");
   library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
               "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt window_left=-1, "
               "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0) -> (Tensor o, Tensor lse)");
 }
 
-void implement(torch::stable::detail::StableLibrary &library) {
-  library.impl("decode", TORCH_BOX(&decode));
-  library.impl("append", TORCH_BOX(&append));
-}
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { implement(library); }
-
-STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { implement(library); }
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { library.impl("decode", TORCH_BOX(&decode)); }
 
 } // namespace
 } // namespace tegula_torch

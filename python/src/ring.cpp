@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The operators of tegula/ring.py. They write into parts of its tensors.
+#include "arguments.h"
 #include "passes.h"
 
 #include <torch/csrc/stable/library.h>
@@ -54,21 +55,12 @@ const tegula_plan *mergePlan(tegula_context *context, int32_t dtype, int32_t val
 /// Merges o_parts [parts, batch, heads, length, value_dim] by lse_parts f32 [parts, batch, heads, length].
 void merge(const Tensor &o_parts, const Tensor &lse_parts, const Tensor &o, const Tensor &lse) {
   const auto guard = guardFor(o);
-  const tegula_tensor views[] = {view("o_parts", o_parts), view("lse_parts", lse_parts), view("o", o),
-                                 view("lse", lse)};
-  tegula_argument arguments[4] = {};
-  for (int i = 0; i < 4; ++i) {
-    arguments[i].kind = TEGULA_TENSOR;
-    arguments[i].value.tensor = &views[i];
-  }
-  tegula_launch_args args{};
-  args.struct_size = sizeof args;
-  args.arguments = arguments;
-  args.argument_count = 4;
-  args.stream = streamOf(o);
-  tegula_error *error = nullptr;
-  const tegula_plan *plan = mergePlan(contextOf(o), views[2].dtype, int32_t(o.size(-1)));
-  check(tegula_plan_launch(plan, &args, &error), error);
+  Arguments arguments;
+  arguments.add("o_parts", o_parts);
+  arguments.add("lse_parts", lse_parts);
+  arguments.add("o", o);
+  arguments.add("lse", lse);
+  arguments.launch(mergePlan(contextOf(o), view("o", o).dtype, int32_t(o.size(-1))), o);
 }
 
 #define TEGULA_MASK "float scale, bool causal, bool bottom_right, int window_left, int window_right"

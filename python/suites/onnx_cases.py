@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ONNX's node cases of Attention and FlexAttention, and a larger problem of each. onnx_plugin.py computes them."""
+"""ONNX's node cases of Attention, FlexAttention, RotaryEmbedding and TensorScatter, and a larger problem of each of the first
+two. onnx_plugin.py computes them."""
 
 import zlib
 
@@ -17,9 +18,15 @@ MORE_HEADS, LONGER = 2, 17
 HIDDEN = 0.3  # The part of a mask that hides keys.
 MASK, NONPAD_KV_SEQLEN = 3, 6  # Places of inputs.
 
-CASES = [case for case in collect_testcases()
-         if [node.op_type for node in case.model.graph.node] in (["Attention"], ["FlexAttention"])]
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def cases_of(*operators):
+    """Returns a decorator for the cases whose graph is one of these nodes."""
+    found = [case for case in ALL if [node.op_type for node in case.model.graph.node] in [[name] for name in operators]]
+    return pytest.mark.parametrize("case", found, ids=lambda case: case.name)
+
+
+ALL = collect_testcases()
 
 
 def run(model, feeds):
@@ -33,13 +40,13 @@ def feeds_of(case):
     return dict(zip([x.name for x in case.model.graph.input], inputs))
 
 
-@every_case
+@cases_of("Attention", "FlexAttention", "RotaryEmbedding", "TensorScatter")
 def test_case(case):
     (_, outputs), = case.data_sets
     Runner.assert_similar_outputs(outputs, run(case.model, feeds_of(case)), case.rtol, case.atol)
 
 
-@every_case
+@cases_of("Attention", "FlexAttention")
 def test_larger(case):
     compare(*larger(case))
 

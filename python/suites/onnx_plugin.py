@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A pytest plugin that computes ONNX's Attention and FlexAttention with Tegula, for onnx_cases.py."""
+"""A pytest plugin that computes ONNX's Attention, FlexAttention, RotaryEmbedding and TensorScatter with Tegula, for
+onnx_cases.py."""
 
 import dataclasses
 import math
@@ -15,7 +16,8 @@ from onnx.reference import ReferenceEvaluator
 import suite
 import tegula
 
-_attention, _flex_attention = suite.counts(tegula.attention), suite.counts(tegula.flex_attention)
+_attention, _flex_attention, _rotary_embedding, _append_to_cache = map(
+    suite.counts, (tegula.attention, tegula.flex_attention, tegula.rotary_embedding, tegula.append_to_cache))
 
 
 def run(node, inputs):
@@ -23,6 +25,10 @@ def run(node, inputs):
     tensors = [None if x is None else _tensor(x) for x in inputs]
     if node.op_type == "FlexAttention":
         outputs = flex_attention(*tensors, **_attributes(node))
+    elif node.op_type == "RotaryEmbedding":
+        outputs = rotary_embedding(*tensors, **_attributes(node))
+    elif node.op_type == "TensorScatter":
+        outputs = tensor_scatter(*tensors, **_attributes(node))
     else:
         outputs = attention(*tensors, **_attributes(node), wants_scores=len(node.output) > 3)
     return [_array(x) for name, x in zip(node.output, outputs) if name]
@@ -85,6 +91,33 @@ def attention(q, k, v, attn_mask=None, past_key=None, past_value=None, nonpad_kv
         kind = ("products", "products", "scores", "probabilities")[qk_matmul_output_mode]
         o, _, scores = _attention(q, k, v, **common, **options, return_scores=kind)
     return o.transpose(1, 2).flatten(2) if packed else o, *present, scores if scores is None else scores.to(q.dtype)
+
+
+#===-- RotaryEmbedding and TensorScatter ----------------------------------------------------------------------------------===#
+
+
+def rotary_embedding(x, cos, sin, positions=None, *, interleaved=0, num_heads=0, rotary_embedding_dim=0):
+    """Returns the output of the operator."""
+    del rotary_embedding_dim  # Twice the columns of cos.
+    packed = x.dim() == 3
+    if packed:
+        x = x.unflatten(2, (num_heads, -1)).transpose(1, 2)
+    if positions is None:  # cos and sin have a row for each element of the batch and each position.
+        positions = torch.arange(cos.shape[0] * cos.shape[1]).view(cos.shape[:2])
+        cos, sin = cos.flatten(0, 1), sin.flatten(0, 1)
+    y = _rotary_embedding(x, cos, sin, positions.int(), interleaved=bool(interleaved))
+    return (y.transpose(1, 2).flatten(2) if packed else y,)
+
+
+def tensor_scatter(past_cache, update, write_indices=None, *, axis=-2, mode=b"linear"):
+    """Returns the output of the operator. A circular cache is one page, which the table has twice."""
+    batch, axis = past_cache.shape[0], axis % past_cache.dim()
+    present = past_cache.clone()
+    cache, new = (x.movedim(axis, -2).reshape(batch, -1, x.shape[axis], x.movedim(axis, -2).shape[-1]) for x in (present, update))
+    begin = torch.zeros(batch, dtype=torch.int32) if write_indices is None else write_indices.int()
+    table = torch.arange(batch, dtype=torch.int32)[:, None].expand(batch, 2) if mode == b"circular" else None
+    _append_to_cache(new, cache, begin, page_table=table)
+    return (cache.reshape(present.movedim(axis, -2).shape).movedim(-2, axis),)
 
 
 #===-- FlexAttention ------------------------------------------------------------------------------------------------------===#

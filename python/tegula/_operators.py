@@ -16,6 +16,7 @@ backward = torch.ops.tegula.attention_backward.default
 scores = torch.ops.tegula.attention_scores.default
 decode = torch.ops.tegula.decode.default
 append = torch.ops.tegula.append.default
+rotary = torch.ops.tegula.rotary.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
@@ -45,6 +46,7 @@ def _(q, k, v, *options):
 
 
 @torch.library.register_fake("tegula::append")
+@torch.library.register_fake("tegula::rotary")
 def _(*arguments):
     return None
 

@@ -180,6 +180,26 @@ def test_flash_attn_takes_slopes_of_each_entry(device):
         assert torch.allclose(found[n:n + 1], alone, atol=1e-6)
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary_embedding(device, interleaved):
+    x = numbers(2, 3, 5, 24, device=device).requires_grad_()
+    angles, positions = numbers(9, 8, device=device, seed=1), torch.tensor([[3, 0, 8, 8, 1], [5, 4, 3, 2, 9]], device=device)
+    found = tegula.rotary_embedding(x, angles.cos(), angles.sin(), positions.int(), interleaved=interleaved)
+
+    def turned(x):
+        factors = torch.polar(torch.ones_like(angles), angles)
+        factors = torch.cat([factors, torch.zeros_like(factors[:1])])[positions][:, None]  # Position 9 has no angle.
+        pairs = x[..., :16].unflatten(-1, (8, 2)) if interleaved else torch.stack([x[..., :8], x[..., 8:16]], -1)
+        product = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * factors)
+        first = product.flatten(-2) if interleaved else torch.cat([product[..., 0], product[..., 1]], -1)
+        return torch.cat([first, x[..., 16:]], -1)
+
+    exact, weights = turned(x), numbers(2, 3, 5, 24, device=device, seed=2)
+    assert torch.allclose(found, exact, atol=1e-6)
+    gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, exact)]
+    assert torch.allclose(*gradients, atol=1e-6)
+
+
 def test_latent_attention(device):
     """q [batch, 16, 1, 576] on keys of one head, whose first 512 columns are the values."""
     q, k = numbers(2, 16, 1, 576, device=device), numbers(2, 1, 40, 576, device=device, seed=1)

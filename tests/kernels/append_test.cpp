@@ -189,6 +189,31 @@ TEST(Append, RotaryEmbeddings) {
   runAndExpect({.queries = 5, .rotary_dim = 16, .rotates_queries = true, .same_position = true});
 }
 
+TEST(Append, ARotaryEmbeddingAlone) {
+  Append a{.dtype = bf16, .queries = 21, .rotary_dim = 16, .interleaved = true};
+  const AppendTensors t(a);
+  const Expected<PlanSpec> spec =
+      rotaryEmbedding({.dtype = a.dtype, .head_dim = a.head_dim, .rotary_dim = a.rotary_dim, .interleaved = true});
+  require(spec.status());
+  const Plan plan = valueOf(Plan::make(*spec, *machine().cache));
+  std::vector<int32_t> numbers;
+  for (int64_t i = 0; i < a.batch() * a.queries; ++i)
+    numbers.push_back(int32_t(i * 37 % (kPositions + 3) - 1)); // Some have no angle.
+  const TestTensor positions({a.batch(), a.queries}, Layout::contiguous, Poison::nan, numbers);
+  require(plan.launch({{"x", t.q.ref()},
+                       {"positions", positions.ref()},
+                       {"y", t.rotated.ref()},
+                       {"cos", t.cos.ref()},
+                       {"sin", t.sin.ref()}}));
+  require(machine().device->synchronize());
+  const std::vector<float> rotated = t.rotated.numbers();
+  for (int64_t row = 0; row < a.batch() * a.heads * a.queries; ++row) {
+    const int64_t position = numbers[size_t(row / a.queries / a.heads * a.queries + row % a.queries)];
+    ASSERT_NO_FATAL_FAILURE(expectRow(a, &rotated[size_t(row * a.head_dim)],
+                                      turned(a, t, &t.q_numbers[size_t(row * a.head_dim)], position)));
+  }
+}
+
 TEST(Append, ManyRowsAndOneTensor) {
   runAndExpect({.added = 37, .room = 120, .value_dim = 0, .rotary_dim = 10});
   runAndExpect({.kv_heads = 1, .added = 1, .head_dim = 7, .value_dim = 3});
@@ -205,6 +230,8 @@ TEST(Append, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 2000}), HasSubstr("it is 2000; it must be from 0 to 1024"));
   EXPECT_THAT(message({.head_dim = 8, .rotary_dim = 3}), HasSubstr("it is 3; it must be even, and from 0 to head_dim"));
   EXPECT_THAT(message({.head_dim = 8, .rotates_queries = true}), HasSubstr("it is set, and rotary_dim is 0"));
+  EXPECT_THAT(rotaryEmbedding({.head_dim = 8}).status().message(),
+              HasSubstr("argument 'rotary_dim': it is 0; it must be even, and from 2 to head_dim"));
   EXPECT_THAT(message({.dtype = i32, .head_dim = 8}), HasSubstr("argument 'dtype': it must be f32, f16 or bf16"));
 }
 

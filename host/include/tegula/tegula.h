@@ -591,8 +591,29 @@ typedef struct tegula_append_problem {
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 
-/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode and
- * _create_append. */
+/* A rotary embedding. */
+typedef struct tegula_rotary_problem {
+  uint32_t struct_size;
+  int32_t dtype;       /* Type of all tensors but the positions: TEGULA_F32, _F16 or _BF16. */
+  int32_t head_dim;    /* 1 to 1024 */
+  int32_t rotary_dim;  /* As in tegula_append_problem, but not 0. */
+  int32_t interleaved; /* The same. */
+  int32_t reserved;    /* 0 */
+} tegula_rotary_problem;
+
+/* Makes a plan for tegula_plan_launch, which needs no workspace. It rotates as that of tegula_plan_create_append. Its
+ * arguments are tensors, in this order:
+ *
+ *   x          [batch, heads, length, head_dim]
+ *   positions  i32 [batch, length]
+ *   y          shaped like x, written
+ *   cos, sin   [count, rotary_dim / 2]
+ */
+tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_rotary_problem *problem,
+                                        tegula_plan **plan, tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append
+ * and _create_rotary. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

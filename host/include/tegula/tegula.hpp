@@ -70,8 +70,8 @@ public:
     Status status = call(tegula_plan_workspace_bytes, plan_.get(), sizes.begin(), sizes.size(), &bytes);
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
-  /// Launches a plan of Context::mergePlan, decodePlan or appendPlan, with the arguments of tegula_plan_create_merge,
-  /// _create_decode or _create_append.
+  /// Launches a plan of Context::mergePlan, decodePlan, appendPlan or rotaryPlan, with the arguments of
+  /// tegula_plan_create_merge, _create_decode, _create_append or _create_rotary.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
 
   tegula_plan *get() const { return plan_.get(); }
@@ -106,6 +106,11 @@ public:
   Expected<Plan> appendPlan(const tegula_append_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create_append, context_.get(), &problem, &plan);
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+  }
+  Expected<Plan> rotaryPlan(const tegula_rotary_problem &problem) const {
+    tegula_plan *plan = nullptr;
+    Status status = call(tegula_plan_create_rotary, context_.get(), &problem, &plan);
     return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {

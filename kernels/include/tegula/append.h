@@ -48,4 +48,23 @@ struct AppendProblem {
 /// invalid_argument with the field, its value and what is legal.
 Expected<PlanSpec> appendToCache(const AppendProblem &problem) noexcept;
 
+/// The computation of a rotating plan. All sizes belong to the launch.
+struct RotaryProblem {
+  DType dtype = bf16;       ///< Type of all tensors but the positions: f32, f16 or bf16.
+  int head_dim = 0;         ///< Dimension of x: 1 to 1024.
+  int rotary_dim = 0;       ///< As in AppendProblem, but not 0.
+  bool interleaved = false; ///< As in AppendProblem.
+};
+
+/// Describes the plan that rotates x by the angles of its positions, as appendToCache does. Its arguments, in this
+/// order:
+///
+///   x          [batch, heads, length, head_dim]
+///   positions  i32 [batch, length]
+///   y          shaped like x, written
+///   cos, sin   [count, rotary_dim / 2]
+///
+/// Returns the errors of appendToCache.
+Expected<PlanSpec> rotaryEmbedding(const RotaryProblem &problem) noexcept;
+
 } // namespace tegula

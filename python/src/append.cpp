@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What writes keys and values into a cache, and rotary embeddings, as operators of PyTorch.
+#include "arguments.h"
+
+#include <torch/csrc/stable/library.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace tegula_torch {
+namespace {
+
+using OptionalTensor = std::optional<Tensor>;
+
+/// Returns the plan of a problem. Plans live as long as the process, as contexts do.
+template <class Problem, class Create>
+const tegula_plan *planOf(const Tensor &tensor, const Problem &problem, Create create) {
+  static std::mutex mutex;
+  static std::map<std::pair<tegula_context *, std::string>, tegula_plan *> plans;
+  tegula_context *context = contextOf(tensor);
+  const std::lock_guard lock(mutex);
+  const std::string key(reinterpret_cast<const char *>(&problem), sizeof problem); // The fields leave no gaps.
+  tegula_plan *&plan = plans[{context, key}];
+  tegula_error *error = nullptr;
+  if (plan == nullptr)
+    check(create(context, &problem, &plan, &error), error);
+  return plan;
+}
+
+/// Writes k_new [batch, kv_heads, seqlen_new, head_dim] into k, v_new into v, and rotated q into q_rotated.
+void append(const Tensor &k_new, const Tensor &k, const OptionalTensor &v_new, const OptionalTensor &v,
+            const Tensor &lengths, const OptionalTensor &page_table, const OptionalTensor &cos,
+            const OptionalTensor &sin, const OptionalTensor &q, const OptionalTensor &q_rotated, bool interleaved,
+            bool same_position) {
+  const auto guard = guardFor(k);
+  tegula_append_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.dtype = view("k", k).dtype;
+  problem.head_dim = int32_t(k.size(-1));
+  problem.value_dim = v ? int32_t(v->size(-1)) : 0;
+  problem.has_pages = page_table.has_value();
+  problem.rotary_dim = cos ? int32_t(2 * cos->size(-1)) : 0;
+  problem.interleaved = interleaved;
+  problem.rotates_queries = q.has_value();
+  problem.same_position = same_position;
+  Arguments arguments;
+  arguments.add("k_new", k_new);
+  arguments.add("k", k);
+  arguments.add("lengths", lengths);
+  arguments.add("page_table", page_table);
+  arguments.add("cos", cos);
+  arguments.add("sin", sin);
+  arguments.add("v_new", v_new);
+  arguments.add("v", v);
+  arguments.add("q", q);
+  arguments.add("q_rotated", q_rotated);
+  arguments.launch(planOf(k, problem, tegula_plan_create_append), k);
+}
+
+/// Writes y, which is x [batch, heads, length, dim] with the angles of its positions i32 [batch, length].
+void rotary(const Tensor &x, const Tensor &cos, const Tensor &sin, const Tensor &positions, const Tensor &y,
+            bool interleaved) {
+  const auto guard = guardFor(x);
+  tegula_rotary_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.dtype = view("x", x).dtype;
+  problem.head_dim = int32_t(x.size(-1));
+  problem.rotary_dim = int32_t(2 * cos.size(-1));
+  problem.interleaved = interleaved;
+  Arguments arguments;
+  arguments.add("x", x);
+  arguments.add("positions", positions);
+  arguments.add("y", y);
+  arguments.add("cos", cos);
+  arguments.add("sin", sin);
+  arguments.launch(planOf(x, problem, tegula_plan_create_rotary), x);
+}
+
+STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
+  library.def(
+      "append(Tensor k_new, Tensor(a!) k, Tensor? v_new, Tensor(b!)? v, Tensor lengths, Tensor? page_table, "
+      "Tensor? cos, Tensor? sin, Tensor? q, Tensor(c!)? q_rotated, bool interleaved, bool same_position) -> ()");
+  library.def("rotary(Tensor x, Tensor cos, Tensor sin, Tensor positions, Tensor(a!) y, bool interleaved) -> ()");
+}
+
+void implement(torch::stable::detail::StableLibrary &library) {
+  library.impl("append", TORCH_BOX(&append));
+  library.impl("rotary", TORCH_BOX(&rotary));
+}
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { implement(library); }
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { implement(library); }
+
+} // namespace
+} // namespace tegula_torch

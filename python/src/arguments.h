@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The arguments of tegula_plan_launch, from tensors of PyTorch.
+#pragma once
+
+#include "context.h"
+
+#include <array>
+#include <optional>
+
+namespace tegula_torch {
+
+/// The arguments of a launch, in the order of its plan.
+class Arguments {
+public:
+  void add(const char *name, const Tensor &tensor) {
+    views_[count_] = view(name, tensor);
+    arguments_[count_].kind = TEGULA_TENSOR;
+    arguments_[count_].value.tensor = &views_[count_];
+    ++count_;
+  }
+  void add(const char *name, const std::optional<Tensor> &tensor) {
+    if (tensor)
+      add(name, *tensor);
+  }
+  void add(float scalar) {
+    arguments_[count_].kind = TEGULA_SCALAR_F32;
+    arguments_[count_].value.f32 = scalar;
+    ++count_;
+  }
+
+  /// Launches a plan on PyTorch's stream for the device of `tensor`, with a workspace if the plan needs one.
+  void launch(const tegula_plan *plan, const Tensor &tensor, void *workspace = nullptr, int64_t bytes = 0) const {
+    tegula_launch_args args{};
+    args.struct_size = sizeof args;
+    args.arguments = arguments_.data();
+    args.argument_count = count_;
+    args.workspace = workspace;
+    args.workspace_bytes = bytes;
+    args.stream = streamOf(tensor);
+    tegula_error *error = nullptr;
+    check(tegula_plan_launch(plan, &args, &error), error);
+  }
+
+private:
+  std::array<tegula_tensor, 11> views_{};
+  std::array<tegula_argument, 11> arguments_{};
+  uint32_t count_ = 0;
+};
+
+} // namespace tegula_torch
