@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Writes the PTX of every shipped schedule to a folder, one file each, without source lines. `diff -r` of the folders
-// of two commits shows which kernels differ.
+// Writes the PTX of every shipped schedule, of problems with options and of users' programs to a folder, one file each,
+// without source lines. `diff -r` of the folders of two commits shows which kernels differ.
 //   tegula_shipped_ptx FOLDER
 #include "compiler/client/InProcessCompiler.h"
-#include "kernels/schedules.h"
-#include "tegula/attention.h"
+#include "kernels/ptx_cases.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,16 +12,9 @@
 #include <sstream>
 
 using namespace tegula;
+using testing::PtxCase;
 
 namespace {
-
-std::string nameOf(const Target &target, std::string_view program, const ShippedSchedule &shipped) {
-  const AttentionProblem &problem = shipped.problem;
-  std::string name = target.arch + " " + std::string(program) + " " + std::string(toString(problem.dtype)) + " D" +
-                     std::to_string(problem.head_dim) + (problem.causal == Causal::none ? " " : " causal ") +
-                     problem.variant.name + " " + toString(shipped.schedule) + ".ptx";
-  return name;
-}
 
 std::string withoutSourceLines(const std::string &ptx) {
   std::istringstream lines(ptx);
@@ -35,15 +27,10 @@ std::string withoutSourceLines(const std::string &ptx) {
   return kept;
 }
 
-Expected<std::string> ptxOf(Compiler &compiler, const Target &target, const AttentionProgram &entry,
-                            const ShippedSchedule &shipped) {
-  Expected<KernelConfig> resolved = resolve(shipped.problem, entry.name, target, shipped.schedule);
-  if (!resolved)
-    return resolved.status();
-  Expected<Program> program = entry.record(resolved->config);
-  if (!program)
-    return program.status();
-  Expected<Artifact> artifact = compiler.compile({program->text, resolved->schedule, target, "ptx"});
+Expected<std::string> ptxOf(Compiler &compiler, const PtxCase &one) {
+  if (!one.program)
+    return one.program.status();
+  Expected<Artifact> artifact = compiler.compile({one.program->text, one.schedule, one.target, "ptx"});
   if (!artifact)
     return artifact.status();
   return withoutSourceLines(artifact->text);
@@ -58,15 +45,11 @@ int main(int argc, char **argv) {
   std::filesystem::create_directories(folder);
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   int failures = 0;
-  for (const char *arch : {"sm_80", "sm_86", "sm_90a", "sm_100"})
-    for (const AttentionProgram &program : attentionPrograms())
-      for (const ShippedSchedule &shipped : shippedSchedules({"cuda", arch, ""}, program.name)) {
-        const Target target = {"cuda", arch, ""};
-        const std::string name = nameOf(target, program.name, shipped);
-        if (Expected<std::string> ptx = ptxOf(*compiler, target, program, shipped); ptx)
-          std::ofstream(folder / name) << *ptx;
-        else
-          std::fprintf(stderr, "%s: %s\n", name.c_str(), ptx.status().message().c_str()), ++failures;
-      }
+  for (const auto &cases : {testing::shippedCases(), testing::optionCases(), testing::userCases()})
+    for (const PtxCase &one : cases)
+      if (Expected<std::string> ptx = ptxOf(*compiler, one); ptx)
+        std::ofstream(folder / (one.name + ".ptx")) << *ptx;
+      else
+        std::fprintf(stderr, "%s: %s\n", one.name.c_str(), ptx.status().message().c_str()), ++failures;
   return failures == 0 ? 0 : 1;
 }

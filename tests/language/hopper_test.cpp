@@ -132,23 +132,9 @@ TEST(Hopper, AttentionWithASinkOverlapsItsSoftmax) {
   }
 }
 
-/// C = A B, whose loop also reads the tiles of A to registers, for the sum of each row.
-void productAndRowSums(View A, View B, View C, View Sums) {
-  Value i = programId(0) * 128;
-  Var c = fill({128, 128}, 0.0), sums = fill({128}, 0.0);
-  for (Value k : range(0, A.dim(1), 64)) {
-    Value a = A.load({i, k}, {128, 64});
-    c = dot(a, B.load({k, 0}, {64, 128}), c);
-    sums += rowSum(cast(f32, a));
-  }
-  C.store({i, 0}, c);
-  Sums.store(i, sums);
-}
-
 TEST(Hopper, AProducerLoadsAnOperandThatLanesReadToo) {
   constexpr int64_t rows = 150, depth = 328;
-  Expected<Program> program = record("product_and_row_sums", productAndRowSums, TensorArg{"a", bf16, 2},
-                                     TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2}, TensorArg{"sums", f32, 1});
+  Expected<Program> program = recordProductAndRowSums();
   ASSERT_TRUE(program.ok()) << program.status().message();
   expectTheFastPath(*program);
   Matrix a = Matrix::random({rows, depth}, 1), b = Matrix::random({depth, 128}, 2), c({rows, 128}, 7.0f);
@@ -225,21 +211,6 @@ TEST(Hopper, LinearAttention) {
       for (int64_t c = 0; c < width; ++c) // Scores and the state are rounded to bf16.
         expectNear(o(head, i, c), sums[c], magnitudes[c], 0x1p-8);
     }
-}
-
-/// Two products of an iteration; the second one comes one iteration late.
-Expected<Program> recordInSteps(const char *steps) {
-  auto kernel = [=](View X, View W, View V, View Y) {
-    Value x = X.load({programId(0) * 128, 0}, {128, 128});
-    Var y = fill({128, 128}, 0.0); // [128, 128]
-    for (Value h : range(0, W.dim(1), 64, Steps(steps))) {
-      Value hidden = max(label("hidden", dot(x, W.load({0, h}, {128, 64}))), 0.0); // [128, 64]
-      y = label("out", dot(cast(bf16, hidden), V.load({h, 0}, {64, 128}), y));
-    }
-    Y.store({programId(0) * 128, 0}, y);
-  };
-  return record("in_steps", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
-                TensorArg{"y", bf16, 2});
 }
 
 TEST(Hopper, AnAuthorOrdersTheProductsOfALoop) {
@@ -401,21 +372,13 @@ TEST(Hopper, AWrongStepListIsRefusedAtTheLoop) {
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(
       {.program = program->text, .schedule = {}, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
   ASSERT_FALSE(artifact.ok());
-  EXPECT_THAT(artifact.status().message(), HasSubstr("hopper_test.cpp:"));
+  EXPECT_THAT(artifact.status().message(), HasSubstr("hopper_programs.cpp:"));
   EXPECT_THAT(artifact.status().message(), HasSubstr("the step list starts an MMA before another one that it needs"));
 }
 
 /// A producer loads the tiles of a loop before those after it, so consumers must not wait for these before the loop.
 TEST(Hopper, AProductAfterALoop) {
-  auto kernel = [](View A, View B, View C, View D) {
-    Var sum = fill({128, 64}, 0.0);
-    for (Value k : range(0, A.dim(1), 64))
-      sum = dot(A.load({0, k}, {128, 64}), B.load({k, 0}, {64, 64}), sum);
-    C.store(0, sum);
-    D.store(0, dot(A.load({0, 0}, {128, 64}), B.load({0, 0}, {64, 64})));
-  };
-  Expected<Program> program = record("after_a_loop", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
-                                     TensorArg{"c", bf16, 2}, TensorArg{"d", bf16, 2});
+  Expected<Program> program = recordProductAfterALoop();
   ASSERT_TRUE(program.ok()) << program.status().message();
   Matrix a = Matrix::random({128, 640}, 1), b = Matrix::random({640, 64}, 2), c({128, 64}, 7.0f), d({128, 64}, 7.0f);
   OnDevice<Bf16> on_a(a), on_b(b), on_c(c), on_d(d);
@@ -427,25 +390,6 @@ TEST(Hopper, AProductAfterALoop) {
     for (int64_t k = 0; k < 64; ++k)
       first(i, k) = a(i, k);
   checkProduct(first, b, d);
-}
-
-/// Y = P V and the sums of P's rows, where P = max(X W + bias, 0) is rounded to bf16. Columns that W does not have
-/// count as if their bias were 3. An iteration has `width` columns of W.
-Expected<Program> recordWithBias(DType dtype, int width) {
-  auto kernel = [=](View X, View W, View V, View Bias, View Y, View Sums) {
-    Value x = X.load({0, 0}, {128, 128});
-    Var y = fill({128, 128}, 0.0), sums = fill({128}, 0.0); // [128, 128], [128]
-    for (Value h : range(0, W.dim(1), width)) {
-      Value bias = cast(f32, Bias.at(programId(0)).load(h, {width}, 3.0));    // [width]
-      Value p = max(dot(x, W.load({0, h}, {128, width})) + asRow(bias), 0.0); // [128, width]
-      sums = sums + rowSum(p);
-      y = dot(cast(bf16, p), V.load({h, 0}, {width, 128}), y);
-    }
-    Y.store({0, 0}, y);
-    Sums.store(0, sums);
-  };
-  return record("with_bias", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
-                TensorArg{"bias", dtype, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
 }
 
 /// The producer loads a vector by TMA, if its rows begin at multiples of 16 bytes. The others are loaded by consumers,
@@ -503,22 +447,6 @@ TEST(Hopper, AProducerLoadsVectorsOfOtherElementSizes) {
   checkBias<int8_t>(208, 200, 128); // Rows of the bias forbid TMA.
 }
 
-/// Y = max(X W + bias + marks, 0) V. The sum is rounded to bf16.
-Expected<Program> recordWithTiles() {
-  auto kernel = [](View X, View W, View V, View Bias, View Marks, View Y) {
-    Value x = X.load({0, 0}, {128, 128});
-    Var y = fill({128, 128}, 0.0); // [128, 128]
-    for (Value h : range(0, W.dim(1), 64)) {
-      Value bias = Bias.load({0, h}, {128, 64}), marks = cast(f32, Marks.load({0, h}, {128, 64})); // [128, 64]
-      Value p = max(dot(x, W.load({0, h}, {128, 64})) + bias + marks, 0.0);                        // [128, 64]
-      y = dot(cast(bf16, p), V.load({h, 0}, {64, 128}), y);
-    }
-    Y.store({0, 0}, y);
-  };
-  return record("with_tiles", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
-                TensorArg{"bias", f32, 2}, TensorArg{"marks", i8, 2}, TensorArg{"y", bf16, 2});
-}
-
 /// The producer loads matrices of 4 and of 1 byte an element; `hidden` decides whether TMA can copy the latter.
 void checkTiles(int64_t hidden) {
   SCOPED_TRACE(hidden);
@@ -557,17 +485,11 @@ TEST(Hopper, AProducerLoadsMatricesOfOtherElementSizes) {
   checkTiles(203); // All rows do.
 }
 
-/// C = A B, 128 rows after 128 rows. TMA stores tiles of any element size.
+/// TMA stores tiles of any element size.
 template <class Element> void checkStores(int64_t columns) {
   SCOPED_TRACE(columns);
   Array<Element> c({200, columns});
-  auto kernel = [dtype = c.dtype()](View A, View B, View C) {
-    Value b = B.load({0, 0}, {64, 128}); // [64, 128]
-    for (Value i : range(0, A.dim(0), 128))
-      C.store({i, 0}, cast(dtype, dot(A.load({i, 0}, {128, 64}), b)));
-  };
-  Expected<Program> program =
-      record("stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", c.dtype(), 2});
+  Expected<Program> program = recordStores(c.dtype());
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_THAT(ptxOf(*program), HasSubstr("cp.async.bulk.tensor.2d.global.shared::cta"));
   Matrix a({200, 64}), b({64, 128}); // Small whole numbers, whose products have no rounding errors.
@@ -639,18 +561,6 @@ TEST(Hopper, AProgramHasMoreThanEightTensorMaps) {
   checkProduct(all_a, all_b, c);
 }
 
-/// C += A B, split along the depth: each instance adds its part of the depth to all rows of a block of columns, from
-/// row `first` on. Tiles have `rows` x 128 elements.
-Expected<Program> recordSplitProduct(int rows, int first) {
-  auto kernel = [=](View A, View B, View C) {
-    Value depth = programId(0) * 64, column = programId(1) * 128;
-    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
-    for (Value i : range(first, A.dim(0), rows))
-      C.atomicAdd({i, column}, dot(A.load({i, depth}, {rows, 64}), b));
-  };
-  return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", f32, 2});
-}
-
 /// Checks additions by TMA. With 8 warps, each has whole rows of 128 rows, or half the columns of 64 rows.
 void checkSplitProduct(int rows, int first, int64_t columns) {
   SCOPED_TRACE(std::to_string(rows) + " rows from " + std::to_string(first) + ", " + std::to_string(columns));
@@ -682,18 +592,10 @@ TEST(Hopper, TmaAddsAccumulatorsToMemory) {
   checkSplitProduct(64, -32, 264); // So does a tile that begins before the first row.
 }
 
-/// Launches the split product with additions in turns, and returns C. Instances with a part of the depth add to a tile
-/// in the order of the parts.
+/// Launches the split product with additions in turns, and returns C.
 std::vector<float> splitProductInTurns(int64_t columns, const Matrix &like_a, const Matrix &like_b) {
   const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
-  auto kernel = [](View A, View B, View C, View Turns) {
-    Value part = programId(0), depth = part * 64, column = programId(1) * 128;
-    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
-    for (Value i : range(0, A.dim(0), 64))
-      C.orderedAdd({i, column}, dot(A.load({i, depth}, {64, 64}), b), {Turns.at(programId(1)), i, part, part + 1});
-  };
-  Expected<Program> program = record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
-                                     TensorArg{"c", f32, 2}, TensorArg{"turns", i32, 2});
+  Expected<Program> program = recordSplitProductInTurns();
   EXPECT_TRUE(program.ok()) << program.status().message();
   const std::string ptx = ptxOf(*program, schedule);
   EXPECT_THAT(ptx, HasSubstr("cp.reduce.async.bulk.tensor.2d"));

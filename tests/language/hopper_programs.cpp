@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "language/hopper_programs.h"
+
+namespace tegula {
+
+Expected<Program> language::recordBothSides(const char *steps) {
+  auto kernel = [=](View A, View B, View C, View U, View V) {
+    Value b = B.load({0, 0}, {128, 128});
+    Var u = fill({128, 128}, 0.0);
+    for (Value i : range(0, A.dim(0), 64, Steps(steps))) {
+      Value x = cast(bf16, label("x", dot(A.load({i, 0}, {64, 128}), transpose(b)))); // [64, 128]
+      u = label("u", dot(transpose(x), C.load({i, 0}, {64, 128}), u));                // [128, 128]
+      V.atomicAdd({i, 0}, label("v", dot(x, b)));                                     // [64, 128]
+    }
+    U.store({0, 0}, u);
+  };
+  return record("both_sides", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2},
+                TensorArg{"u", f32, 2}, TensorArg{"v", f32, 2});
+}
+
+Expected<Program> language::recordSigmoidBackward(const char *steps) {
+  auto kernel = [=](View Q, View K, View V, View dO, View dQ, View dK, View dV) {
+    Value j = programId(0) * 128;
+    Value k = K.load({j, 0}, {128, 64}), v = V.load({j, 0}, {128, 64});
+    Var dk = fill({128, 64}, 0.0), dv = fill({128, 64}, 0.0);
+    for (Value i : range(0, Q.dim(0), 64, Steps(steps))) {
+      Value q = Q.load({i, 0}, {64, 64}), d_o = dO.load({i, 0}, {64, 64});
+      Value p = sigmoid(label("s", dot(q, transpose(k))));                        // [64, 128]
+      Value ds = cast(bf16, p * (1.0 - p) * label("dp", dot(d_o, transpose(v)))); // [64, 128]
+      dv = label("dv", dot(transpose(cast(bf16, p)), d_o, dv));                   // [128, 64]
+      dk = label("dk", dot(transpose(ds), q, dk));                                // [128, 64]
+      dQ.atomicAdd({i, 0}, label("dq", dot(ds, k)));                              // [64, 64]
+    }
+    dK.store({j, 0}, dk);
+    dV.store({j, 0}, dv);
+  };
+  return record("sigmoid_backward", kernel, TensorArg{"q", bf16, 2}, TensorArg{"k", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"d_o", bf16, 2}, TensorArg{"dq", f32, 2}, TensorArg{"dk", f32, 2}, TensorArg{"dv", f32, 2});
+}
+
+Expected<Program> language::recordInSteps(const char *steps) {
+  auto kernel = [=](View X, View W, View V, View Y) {
+    Value x = X.load({programId(0) * 128, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0); // [128, 128]
+    for (Value h : range(0, W.dim(1), 64, Steps(steps))) {
+      Value hidden = max(label("hidden", dot(x, W.load({0, h}, {128, 64}))), 0.0); // [128, 64]
+      y = label("out", dot(cast(bf16, hidden), V.load({h, 0}, {64, 128}), y));
+    }
+    Y.store({programId(0) * 128, 0}, y);
+  };
+  return record("in_steps", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"y", bf16, 2});
+}
+
+Expected<Program> language::recordProductAndRowSums() {
+  auto kernel = [](View A, View B, View C, View Sums) {
+    Value i = programId(0) * 128;
+    Var c = fill({128, 128}, 0.0), sums = fill({128}, 0.0);
+    for (Value k : range(0, A.dim(1), 64)) {
+      Value a = A.load({i, k}, {128, 64});
+      c = dot(a, B.load({k, 0}, {64, 128}), c);
+      sums += rowSum(cast(f32, a));
+    }
+    C.store({i, 0}, c);
+    Sums.store(i, sums);
+  };
+  return record("product_and_row_sums", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
+                TensorArg{"c", bf16, 2}, TensorArg{"sums", f32, 1});
+}
+
+Expected<Program> language::recordProductAfterALoop() {
+  auto kernel = [](View A, View B, View C, View D) {
+    Var sum = fill({128, 64}, 0.0);
+    for (Value k : range(0, A.dim(1), 64))
+      sum = dot(A.load({0, k}, {128, 64}), B.load({k, 0}, {64, 64}), sum);
+    C.store(0, sum);
+    D.store(0, dot(A.load({0, 0}, {128, 64}), B.load({0, 0}, {64, 64})));
+  };
+  return record("after_a_loop", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2},
+                TensorArg{"d", bf16, 2});
+}
+
+Expected<Program> language::recordWithBias(DType dtype, int width) {
+  auto kernel = [=](View X, View W, View V, View Bias, View Y, View Sums) {
+    Value x = X.load({0, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0), sums = fill({128}, 0.0); // [128, 128], [128]
+    for (Value h : range(0, W.dim(1), width)) {
+      Value bias = cast(f32, Bias.at(programId(0)).load(h, {width}, 3.0));    // [width]
+      Value p = max(dot(x, W.load({0, h}, {128, width})) + asRow(bias), 0.0); // [128, width]
+      sums = sums + rowSum(p);
+      y = dot(cast(bf16, p), V.load({h, 0}, {width, 128}), y);
+    }
+    Y.store({0, 0}, y);
+    Sums.store(0, sums);
+  };
+  return record("with_bias", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"bias", dtype, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
+}
+
+Expected<Program> language::recordWithTiles() {
+  auto kernel = [](View X, View W, View V, View Bias, View Marks, View Y) {
+    Value x = X.load({0, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0); // [128, 128]
+    for (Value h : range(0, W.dim(1), 64)) {
+      Value bias = Bias.load({0, h}, {128, 64}), marks = cast(f32, Marks.load({0, h}, {128, 64})); // [128, 64]
+      Value p = max(dot(x, W.load({0, h}, {128, 64})) + bias + marks, 0.0);                        // [128, 64]
+      y = dot(cast(bf16, p), V.load({h, 0}, {64, 128}), y);
+    }
+    Y.store({0, 0}, y);
+  };
+  return record("with_tiles", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"bias", f32, 2}, TensorArg{"marks", i8, 2}, TensorArg{"y", bf16, 2});
+}
+
+Expected<Program> language::recordStores(DType dtype) {
+  auto kernel = [=](View A, View B, View C) {
+    Value b = B.load({0, 0}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 128))
+      C.store({i, 0}, cast(dtype, dot(A.load({i, 0}, {128, 64}), b)));
+  };
+  return record("stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", dtype, 2});
+}
+
+Expected<Program> language::recordSplitProduct(int rows, int first) {
+  auto kernel = [=](View A, View B, View C) {
+    Value depth = programId(0) * 64, column = programId(1) * 128;
+    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
+    for (Value i : range(first, A.dim(0), rows))
+      C.atomicAdd({i, column}, dot(A.load({i, depth}, {rows, 64}), b));
+  };
+  return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", f32, 2});
+}
+
+Expected<Program> language::recordSplitProductInTurns() {
+  auto kernel = [](View A, View B, View C, View Turns) {
+    Value part = programId(0), depth = part * 64, column = programId(1) * 128;
+    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 64))
+      C.orderedAdd({i, column}, dot(A.load({i, depth}, {64, 64}), b), {Turns.at(programId(1)), i, part, part + 1});
+  };
+  return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", f32, 2},
+                TensorArg{"turns", i32, 2});
+}
+
+} // namespace tegula
