@@ -140,6 +140,14 @@ bool sm::isReceived(Value place) {
   return false;
 }
 
+SmallVector<CopyOutOp> sm::tmaStoresOf(Value buffer) {
+  SmallVector<CopyOutOp> stores;
+  for (Operation *user : buffer.getUsers())
+    if (auto copy = dyn_cast<CopyOutOp>(user); copy && copy.getByTma())
+      stores.push_back(copy);
+  return stores;
+}
+
 //===-- Channels -------------------------------------------------------------------------------------------------===//
 
 bool ChannelOp::isRefilled() { return llvm::any_of((*this)->getUsers(), llvm::IsaPred<ReleaseOp>); }

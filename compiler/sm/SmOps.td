@@ -342,8 +342,9 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
     are equal.
 
     With `rows_of_warp`, warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes have written
-    these rows and will write them next, so warps need not wait for each other. Consumers (`sm.roles`) store them by TMA
-    if possible.
+    these rows and will write them next, so warps need not wait for each other. With `by_tma`, TMA stores them if the
+    strides of the tensor and the position of the tile allow it; it then reads the buffer after the op is over.
+    `store-by-tma` sets it.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
@@ -351,9 +352,9 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
   }];
   let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
                        DenseI64ArrayAttr:$shape,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$by_tma);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:`
+    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? (`by_tma` $by_tma^)? attr-dict `:`
     qualified(type($shared)) `,` qualified(type($view))
   }];
 }
@@ -473,7 +474,8 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
     first round through the ring, then 1, then 0 again. The producer does not wait for the data. If TMA cannot copy the
     tile, the producer copies the elements itself. With `tma_only` it then leaves the slot as it is and marks it as
-    full; the consumers copy the tile (`sm.fallback_copy`).
+    full; the consumers copy the tile (`sm.fallback_copy`). With `fenced`, lanes that copy elements let MMAs see them
+    before they mark the slot as full. `place-fences` sets it.
 
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
@@ -485,7 +487,7 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
   }];
   let arguments = (ins
     Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only);
+    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only, UnitAttr:$fenced);
   let assemblyFormat = [{
     $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
     `:` qualified(type($view)) `,` qualified(type($channel))
@@ -687,6 +689,9 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
     (`sm.pack`). No operand may be written until an `sm.await` covers the MMA. The accumulators may be in flight:
     they are then those of an older MMA, which the same loop carries, say.
 
+    With `fenced`, the MMA begins with a fence, `wgmma.fence`. It covers the registers that the thread has written
+    before, for this MMA and for later ones. `place-fences` sets it.
+
     ```mlir
     %f = sm.wgmma %q, %k depth 128 {transpose_rhs}
       : !sm.shared<192x128xbf16, 128>, !sm.shared<128x128xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
@@ -695,7 +700,7 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   let arguments = (ins
     Tile_Reads<AnyTypeOf<[Sm_SharedType, Sm_Tile]>>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth,
     Optional<AnyTypeOf<[Sm_Tile, Sm_InflightType]>>:$acc,
-    UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+    UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$fenced);
   let results = (outs Sm_InflightType:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict

@@ -20,8 +20,10 @@ std::unique_ptr<mlir::Pass> createDrawLate();
 std::unique_ptr<mlir::Pass> createAddByTma();
 std::unique_ptr<mlir::Pass> createArrangeAdditions();
 std::unique_ptr<mlir::Pass> createPlanShared();
+std::unique_ptr<mlir::Pass> createStoreByTma();
 std::unique_ptr<mlir::Pass> createInsertBarriers();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();
+std::unique_ptr<mlir::Pass> createPlaceFences();
 std::unique_ptr<mlir::Pass> createCountWaits();
 
 /// Adds these passes in this order.

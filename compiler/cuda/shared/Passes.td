@@ -160,6 +160,27 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def StoreByTma : Pass<"store-by-tma"> {
+  let summary = "says which tiles in shared memory TMA may store";
+  let description = [{
+    Needs the offsets of `plan-shared`. Applies to an `sm.copy_out` of consumers with `rows_of_warp`: a warp then stores
+    only what its own lanes have written. TMA reads the buffer after the op is over and in any order, so no other buffer
+    may share its bytes, nothing else may access the tensor, and tiles of different iterations may not overlap. From
+    `compiler/cuda/shared/tests/store-by-tma.mlir`, abridged:
+
+    ```mlir
+    sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16
+    ```
+
+    becomes
+
+    ```mlir
+    sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma
+    ```
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def InsertBarriers : Pass<"insert-barriers"> {
   let summary = "inserts the barriers that order accesses of different threads";
   let description = [{
@@ -202,6 +223,36 @@ def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
     allocated until then.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+}
+
+def PlaceFences : Pass<"place-fences"> {
+  let summary = "places the fences before MMAs, and those between lanes and TMA";
+  let description = [{
+    An `sm.wgmma` reads registers only after a fence of the thread that wrote them. One fence serves several MMAs: those
+    whose registers were written before it, up to the next op that may branch or that touches memory. MMAs whose
+    accumulators are in flight and whose operands lie in shared memory need none.
+
+    If TMA cannot copy a tile, lanes of the producer do, and MMAs see their writes only after a proxy fence. The load
+    that comes last among the operands of an MMA has it. A write to a buffer that TMA stores gets an `sm.proxy_fence`.
+    From `compiler/cuda/shared/tests/place-fences.mlir`, `@one_fence`, abridged:
+
+    ```mlir
+    %f0 = sm.wgmma %a, %a depth 16
+    %f1 = sm.wgmma %early, %a depth 16
+    %late = sm.pack %p2
+    %f2 = sm.wgmma %late, %a depth 16
+    ```
+
+    becomes
+
+    ```mlir
+    %f0 = sm.wgmma %a, %a depth 16 {fenced}
+    %f1 = sm.wgmma %early, %a depth 16
+    %late = sm.pack %p2
+    %f2 = sm.wgmma %late, %a depth 16 {fenced}
+    ```
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def CountWaits : Pass<"count-waits"> {

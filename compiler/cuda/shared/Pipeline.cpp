@@ -19,8 +19,10 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createArrangeAdditions());
   passes.addPass(createAddByTma());
   passes.addPass(createPlanShared());
+  passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());
   passes.addPass(createEndWarpgroupsEarly());
+  passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());
 }
 

@@ -71,67 +71,6 @@ static TensorMap mapOf(sm::AddOutOp add) {
   return {add.getView(), add.getShared().getType(), sm::kRowsPerWarp, TensorMap::kAllColumns};
 }
 
-static bool overlap(sm::AllocOp one, sm::AllocOp other) {
-  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
-    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
-           static_cast<int64_t>(*second.getOffset());
-  };
-  return !endsBefore(one, other) && !endsBefore(other, one);
-}
-
-/// Returns true if consumers write another buffer that overlaps with the buffer of `copy`. Warps would then have to
-/// wait for the boxes of other warps.
-static bool sharesItsPlace(sm::CopyOutOp copy) {
-  sm::AllocOp own = sm::allocOf(copy.getShared());
-  auto isOver = [&](const sm::Access &access) {
-    sm::AllocOp other = sm::allocOf(access.place->get());
-    return access.kind == sm::AccessKind::write && other && other != own && overlap(other, own);
-  };
-  WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
-    return llvm::any_of(sm::accessesOf(op), isOver) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
-}
-
-/// Returns true if tiles of different iterations of `loop` do not overlap in this dimension.
-static bool isDisjoint(Value position, int64_t size, LoopLikeOpInterface loop) {
-  auto counting = scf::getForInductionVarOwner(position);
-  APInt step;
-  return counting && counting == loop && matchPattern(counting.getStep(), m_ConstantInt(&step)) &&
-         step.getSExtValue() >= size;
-}
-
-/// Returns true if no other op of the function accesses the tensor.
-static bool isOnlyAccess(sm::CopyOutOp copy) {
-  Value tensor = tile::rootOf(copy.getView());
-  WalkResult search = copy->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
-    auto isOther = [&](const sm::Access &access) { return op != copy && tile::rootOf(access.place->get()) == tensor; };
-    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return !search.wasInterrupted();
-}
-
-/// Returns true if a warp writes each element of the tensor at most once, and nothing reads it. TMA copies of one warp
-/// may overtake each other.
-static bool isWrittenOnce(sm::CopyOutOp copy) {
-  if (!isOnlyAccess(copy))
-    return false;
-  for (auto loop = copy->getParentOfType<LoopLikeOpInterface>(); loop;
-       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
-    auto isApart = [&](auto dim) { return isDisjoint(std::get<0>(dim), std::get<1>(dim), loop); };
-    if (!loop->hasAttr(tile::parallelLoop) && !llvm::any_of(llvm::zip(copy.getPosition(), copy.getShape()), isApart))
-      return false;
-  }
-  return true;
-}
-
-bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
-  sm::SharedType type = copy.getShared().getType();
-  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
-         type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
-         startsAtBox(copy.getView(), copy.getPosition().back()) && !sharesItsPlace(copy) && isWrittenOnce(copy);
-}
-
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
 
 void Threads::findTensorMaps() {
@@ -145,7 +84,7 @@ void Threads::findTensorMaps() {
     neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
   });
   source_.walk([&](sm::CopyOutOp copy) {
-    if (canStoreBoxes(copy))
+    if (copy.getByTma())
       add(mapOf(copy));
   });
   source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
@@ -290,15 +229,6 @@ void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
   t.gpu.commitBoxes();
 }
 
-/// Returns the copies that TMA may store from this buffer.
-static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
-  SmallVector<sm::CopyOutOp> copies;
-  for (Operation *user : place.getUsers())
-    if (auto copy = dyn_cast<sm::CopyOutOp>(user); copy && canStoreBoxes(copy))
-      copies.push_back(copy);
-  return copies;
-}
-
 /// Returns true if the copy may have started before the write, such as in an earlier iteration.
 static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
   return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
@@ -306,15 +236,10 @@ static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
 }
 
 void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
-  if (llvm::none_of(storedCopiesOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
+  if (llvm::none_of(sm::tmaStoresOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
     return;
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
-}
-
-void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
-  if (!storedCopiesOf(write.getShared()).empty())
-    t.gpu.fenceAsync();
 }
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//

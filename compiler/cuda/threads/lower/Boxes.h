@@ -8,9 +8,6 @@ namespace tegula::cuda {
 
 /// Returns true if `column` is provably one at which a box may begin: a multiple of 16 bytes.
 bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
-/// Returns true if the tile can be stored by TMA where the run-time test `areBoxes` allows it. TMA reads the buffer
-/// later, so a later write must wait for it.
-bool canStoreBoxes(sm::CopyOutOp copy);
 /// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
@@ -45,7 +42,5 @@ void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes, mlir::Value predicate)
 /// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
 /// such store can be pending.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);
-/// Lets TMA see what this thread has written, if TMA may store the buffer of `write`. Otherwise emits nothing.
-void publishToBoxes(Threads &t, sm::WriteOp write);
 
 } // namespace tegula::cuda

@@ -267,7 +267,7 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   auto byThreads = [&] {
     Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
   };
-  if (canStoreBoxes(op))
+  if (op.getByTma())
     t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
   else
     byThreads();

@@ -27,7 +27,7 @@ static bool storesBoxes(sm::RolesOp roles) {
   WalkResult search = roles.getConsumer().walk([](Operation *op) {
     auto copy = dyn_cast<sm::CopyOutOp>(op);
     auto add = dyn_cast<sm::AddOutOp>(op);
-    return (add && !add.isByAdder()) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+    return (add && !add.isByAdder()) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -154,26 +154,6 @@ template <class Op> static void waitForSlot(Threads &t, Op op) {
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
 
-static bool isLoadedLater(Value tile, sm::ProducerLoadOp feed) {
-  auto receive = tile.getDefiningOp<sm::ConsumerWaitOp>();
-  return receive && llvm::any_of(receive.getChannel().getUsers(), [&](Operation *user) {
-           Operation *op = feed->getBlock()->findAncestorOpInBlock(*user);
-           return isa<sm::ProducerLoadOp>(user) && op && feed->isBeforeInBlock(op);
-         });
-}
-
-/// Returns true if an MMA reads the tile from shared memory and no fence of a tile that is loaded later covers it. An
-/// MMA needs both operands, so the later tile's fence is enough for both.
-static bool needsFence(sm::ProducerLoadOp feed) {
-  auto isLast = [&](Operation *user) {
-    auto product = dyn_cast<sm::WgmmaOp>(user);
-    return product && !isLoadedLater(product.getLhs(), feed) && !isLoadedLater(product.getRhs(), feed);
-  };
-  return llvm::any_of(feed.getChannel().getUsers(), [&](Operation *user) {
-    return isa<sm::ConsumerWaitOp>(user) && llvm::any_of(user->getUsers(), isLast);
-  });
-}
-
 /// Copies each `lanes`-th element of a vector from `first` on to the slot, several at a time. Elements outside the view
 /// are 0.
 static void copyVector(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value first, int64_t lanes) {
@@ -221,7 +201,7 @@ static void loadElements(Threads &t, sm::ProducerLoadOp op, SharedPlace place, V
     copyVector(t, op, place, t.lane(), sm::kWarpSize);
   else
     copyByWarp(t, op, place);
-  if (needsFence(op))
+  if (op.getFenced())
     t.gpu.fenceAsync();
   t.gpu.syncWarp();
   t.gpu.arrive(full, t.isFirstLane());

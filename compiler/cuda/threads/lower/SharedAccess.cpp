@@ -284,7 +284,6 @@ void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
 static LogicalResult lower(Threads &t, sm::WriteOp op) {
   waitForBoxesOf(t, op);
   writeTile(t, op.getTile(), t.sharedPlace(op.getShared()));
-  publishToBoxes(t, op);
   return success();
 }
 

@@ -127,27 +127,6 @@ static void separateAccumulators(Threads &t, sm::WgmmaOp first) {
   }
 }
 
-/// Returns true if the MMA needs a fence of its own (PTX ISA, wgmma.fence). Accumulators in flight need none, and the
-/// fence of an MMA before covers what was in registers then. ptxas wants another one after a branch, such as that of a
-/// wait (C7519).
-static bool needsFence(sm::WgmmaOp op) {
-  const bool hasAccumulators = op.getAcc() && !isa<sm::InflightType>(op.getAcc().getType());
-  const bool hasLhs = !isa<sm::SharedType>(op.getLhs().getType());
-  if (op.getAcc() && !hasAccumulators && !hasLhs)
-    return false;
-  auto writesOperand = [&](Operation *other) {
-    return (hasAccumulators && op.getAcc().getDefiningOp() == other) ||
-           (hasLhs && op.getLhs().getDefiningOp() == other);
-  };
-  for (Operation *other = op->getPrevNode(); other && !writesOperand(other); other = other->getPrevNode()) {
-    if (auto mma = dyn_cast<sm::WgmmaOp>(other); mma && needsFence(mma))
-      return false;
-    if (!isa<sm::WgmmaOp>(other) && !isPure(other))
-      return true;
-  }
-  return true;
-}
-
 static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(op.getType().getTile()));
   const Share share = shareOf(t, grid);
@@ -159,9 +138,10 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
   if (grid.warpsN > 1)
     rhs.skip(share.columns, 16 * grid.columns);
-  separateAccumulators(t, op);
+  if (op.getFenced())
+    separateAccumulators(t, op);
   SmallVector<Value> initial = op.getAcc() ? t.gpu.distinct(t.registers(op.getAcc())) : SmallVector<Value>();
-  if (needsFence(op))
+  if (op.getFenced())
     t.gpu.fenceMmas();
   SmallVector<Value> sums = multiply(t, op, lhs, rhs, initial, grid);
   t.gpu.commitMmas();

@@ -3,8 +3,8 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
-// nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A proxy fence lets TMA see the writes, and a wait at the end
-// keeps shared memory until TMA has read it.
+// nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A wait at the end keeps shared memory until TMA has
+// read it.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
@@ -34,9 +34,10 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
       %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
       %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
       sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+      sm.proxy_fence
       sm.barrier warp
       %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
-      sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+      sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
     }
     return
   }
@@ -47,8 +48,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A warp waits before it overwrites rows that TMA may still read. If another buffer overlaps with the rows, threads
-// store them.
+// A warp waits before it overwrites rows that TMA may still read. Threads store what is not marked for TMA.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
@@ -77,8 +77,9 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
       %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
       scf.for %i = %c0 to %n step %c64 {
         sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+        sm.proxy_fence
         sm.barrier warp
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
         sm.barrier warp
         sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>

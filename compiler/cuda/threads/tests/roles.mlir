@@ -47,10 +47,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
     %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     sm.roles producer 24 {
-      sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     } consumer 240 {
       %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-      %f = sm.wgmma %a, %k depth 32 : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
+      %f = sm.wgmma %a, %k depth 32 {fenced} : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
         -> !sm.inflight<tensor<64x16xf32, #c>>
       %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
       sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>

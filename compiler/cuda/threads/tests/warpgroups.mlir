@@ -54,51 +54,30 @@ func.func @transposed_and_split() {
 
 // -----
 
-// One fence is enough for two MMAs that start together. The third MMA has its own, because its operand was packed after
-// the first fence. So has the last one, because the wait before it is a branch.
-// CHECK-LABEL: func.func @one_fence
-// CHECK: wgmma.wait_group.sync.aligned 0;
+// An MMA has a fence if it says so. Before the fence, the accumulators of the MMAs that start together get registers of
+// their own: all accumulators of a thread would be one constant.
+// CHECK-LABEL: func.func @fenced
+// CHECK-COUNT-14: mov.b32 $0, $1;
+// CHECK-NOT: mov.b32 $0, $1;
 // CHECK: wgmma.fence
 // CHECK: da, db, p, 1, 1, 0, 1;
 // CHECK: wgmma.commit_group
+// CHECK-NOT: mov.b32 $0, $1;
 // CHECK-NOT: wgmma.fence
-// CHECK: }, db, p, 1, 1, 1;
-// CHECK: wgmma.commit_group
-// CHECK: wgmma.fence
-// CHECK: }, db, p, 1, 1, 1;
-// CHECK: wgmma.commit_group
-// CHECK: mbarrier.try_wait
-// CHECK: wgmma.fence
 // CHECK: da, db, p, 1, 1, 0, 1;
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+// CHECK: wgmma.commit_group
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
-!sums = !sm.inflight<tensor<64x64xf32, #c>>
-module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
-func.func @one_fence() {
+!sums = !sm.inflight<tensor<64x16xf32, #c>>
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64} {
+func.func @fenced() {
   %a = sm.alloc {offset = 0 : i64} : !tile
-  %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x64x64xbf16, 128>
-  %channel = sm.channel %ring {offset = 16384 : i64} : !sm.channel<1, !tile>
-  sm.roles producer 24 {
-  } consumer 240 {
-    %zero = arith.constant 0 : i32
-    %f = sm.wgmma %a, %a depth 16 : !tile, !tile -> !sums
-    %s = sm.await %f : !sums
-    %p = arith.truncf %s : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
-    %early = sm.pack %p : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
-    %f0 = sm.wgmma %a, %a depth 16 : !tile, !tile -> !sums
-    %f1 = sm.wgmma %early, %a depth 16 : tensor<64x32xi32, #words>, !tile -> !sums
-    %twice = arith.addf %s, %s : tensor<64x64xf32, #c>
-    %p2 = arith.truncf %twice : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
-    %late = sm.pack %p2 : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
-    %f2 = sm.wgmma %late, %a depth 16 : tensor<64x32xi32, #words>, !tile -> !sums
-    %k = sm.consumer_wait %channel[%zero] phase %zero : !sm.channel<1, !tile>
-    %f3 = sm.wgmma %a, %k depth 16 : !tile, !tile -> !sums
-    %0 = sm.await %f0 pending 3 : !sums
-    %1 = sm.await %f1 pending 2 : !sums
-    %2 = sm.await %f2 pending 1 : !sums
-    %3 = sm.await %f3 pending 0 : !sums
-  }
+  %zero = arith.constant dense<0.0> : tensor<64x16xf32, #c>
+  %one = arith.constant dense<1.0> : tensor<64x16xf32, #c>
+  %f = sm.wgmma %a, %a depth 16 acc %zero {fenced} : !tile, !tile, tensor<64x16xf32, #c> -> !sums
+  %g = sm.wgmma %a, %a depth 16 acc %one : !tile, !tile, tensor<64x16xf32, #c> -> !sums
+  %0 = sm.await %f pending 1 : !sums
+  %1 = sm.await %g pending 0 : !sums
   return
 }
 }

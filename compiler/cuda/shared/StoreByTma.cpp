@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+#include "compiler/sm/Boxes.h"
+#include "compiler/sm/Elements.h"
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_STOREBYTMA
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+static bool overlap(sm::AllocOp one, sm::AllocOp other) {
+  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
+    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
+           static_cast<int64_t>(*second.getOffset());
+  };
+  return !endsBefore(one, other) && !endsBefore(other, one);
+}
+
+/// Returns true if consumers write another buffer that overlaps with the buffer of `copy`. Warps would then have to
+/// wait for the boxes of other warps.
+static bool sharesItsPlace(sm::CopyOutOp copy) {
+  sm::AllocOp own = sm::allocOf(copy.getShared());
+  auto isOver = [&](const sm::Access &access) {
+    sm::AllocOp other = sm::allocOf(access.place->get());
+    return access.kind == sm::AccessKind::write && other && other != own && overlap(other, own);
+  };
+  WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
+    return llvm::any_of(sm::accessesOf(op), isOver) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
+/// Returns true if tiles of different iterations of `loop` do not overlap in this dimension.
+static bool isDisjoint(Value position, int64_t size, LoopLikeOpInterface loop) {
+  auto counting = scf::getForInductionVarOwner(position);
+  APInt step;
+  return counting && counting == loop && matchPattern(counting.getStep(), m_ConstantInt(&step)) &&
+         step.getSExtValue() >= size;
+}
+
+/// Returns true if no other op of the function accesses the tensor.
+static bool isOnlyAccess(sm::CopyOutOp copy) {
+  Value tensor = tile::rootOf(copy.getView());
+  WalkResult search = copy->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
+    auto isOther = [&](const sm::Access &access) { return op != copy && tile::rootOf(access.place->get()) == tensor; };
+    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !search.wasInterrupted();
+}
+
+/// Returns true if a warp writes each element of the tensor at most once, and nothing reads it. TMA copies of one warp
+/// may overtake each other.
+static bool isWrittenOnce(sm::CopyOutOp copy) {
+  if (!isOnlyAccess(copy))
+    return false;
+  for (auto loop = copy->getParentOfType<LoopLikeOpInterface>(); loop;
+       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+    auto isApart = [&](auto dim) { return isDisjoint(std::get<0>(dim), std::get<1>(dim), loop); };
+    if (!loop->hasAttr(tile::parallelLoop) && !llvm::any_of(llvm::zip(copy.getPosition(), copy.getShape()), isApart))
+      return false;
+  }
+  return true;
+}
+
+static bool canStoreByTma(sm::CopyOutOp copy) {
+  sm::SharedType type = copy.getShared().getType();
+  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
+         type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
+         sm::startsAtBox(copy.getPosition().back(), type.getElementType()) && !sharesItsPlace(copy) &&
+         isWrittenOnce(copy);
+}
+
+namespace {
+struct StoreByTma : cuda::impl::StoreByTmaBase<StoreByTma> {
+  void runOnOperation() override {
+    getOperation()->walk([](sm::CopyOutOp copy) { copy.setByTma(canStoreByTma(copy)); });
+  }
+};
+} // namespace
