@@ -277,8 +277,7 @@ static std::vector<TensorMap> tensorMapsOf(ModuleOp module, const std::vector<Pa
 
 Status GpuCompilation::describeLaunch() {
   ModuleOp module = source_.module();
-  artifact_.threads =
-      static_cast<int>(32 * (attributeOf(module, "tile.num_warps") + attributeOf(module, "tile.producer_warps")));
+  artifact_.threads = static_cast<int>(32 * attributeOf(module, "tile.block_warps"));
   artifact_.tensor_maps = tensorMapsOf(module, artifact_.parameters);
   artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
   artifact_.instances_per_sm = static_cast<int>(attributeOf(module, "tile.instances_per_sm"));

@@ -150,7 +150,7 @@ private:
 
   /// Returns the tensor whose tiles pass through a channel, or the operand that warpgroups exchange.
   std::string nameOfChannel(Value channel) {
-    if (sm::channelOf(channel).isExchange())
+    if (sm::channelOf(channel).getPerWarpgroup())
       return nameOfExchange(channel);
     for (Operation *user : channel.getUsers())
       if (auto load = dyn_cast<sm::ProducerLoadOp>(user))

@@ -222,8 +222,7 @@ private:
 //===-- Indices and sizes ----------------------------------------------------------------------------------------===//
 
 Value Instructions::thread() {
-  int64_t warps = attributeAt(b_, "tile.num_warps", 32) + attributeAt(b_, "tile.producer_warps", 0);
-  auto threads = static_cast<int32_t>(32 * warps);
+  auto threads = static_cast<int32_t>(32 * attributeAt(b_, "tile.block_warps", 32));
   auto range = LLVM::ConstantRangeAttr::get(b_.getContext(), llvm::APInt(32, 0), llvm::APInt(32, threads));
   return NVVM::ThreadIdXOp::create(b_, b_.getI32Type(), range);
 }

@@ -111,7 +111,7 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
       auto attribute = getOperation()->getAttrOfType<IntegerAttr>(name);
       return attribute ? attribute.getInt() : otherwise;
     };
-    auto threads = static_cast<int32_t>(32 * (number("tile.num_warps", 1) + number("tile.producer_warps", 0)));
+    auto threads = static_cast<int32_t>(32 * number("tile.block_warps", 1));
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({threads}));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)

@@ -132,6 +132,13 @@ SmallVector<Operation *, 2> sm::endersOf(Value handle) {
   return enders;
 }
 
+bool sm::isConsumedOnce(Value handle) {
+  return llvm::count_if(handle.getUsers(), [](Operation *user) {
+           auto await = dyn_cast<AwaitOp>(user);
+           return !await || !await.getReads();
+         }) == 1;
+}
+
 bool sm::isReceived(Value place) {
   for (auto view = place.getDefiningOp<ViewLikeOpInterface>(); view;
        view = view.getViewSource().getDefiningOp<ViewLikeOpInterface>())
@@ -147,11 +154,6 @@ SmallVector<CopyOutOp> sm::tmaStoresOf(Value buffer) {
       stores.push_back(copy);
   return stores;
 }
-
-//===-- Channels -------------------------------------------------------------------------------------------------===//
-
-bool ChannelOp::isRefilled() { return llvm::any_of((*this)->getUsers(), llvm::IsaPred<ReleaseOp>); }
-bool ChannelOp::isExchange() { return llvm::any_of((*this)->getUsers(), llvm::IsaPred<ProducerStoreOp>); }
 
 //===-- Engines --------------------------------------------------------------------------------------------------===//
 

@@ -2,6 +2,8 @@
 // What ops do to memory, and what orders them: passes learn it here, never from a list of ops.
 #pragma once
 
+#include "compiler/sm/RoleEvents.h"
+
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -74,6 +76,9 @@ llvm::SmallVector<mlir::Operation *, 2> startersOf(mlir::Value handle);
 /// Returns the ops that may wait for the accesses that `handle` stands for, or for younger ones of the same
 /// accumulators.
 llvm::SmallVector<mlir::Operation *, 2> endersOf(mlir::Value handle);
+
+/// Returns true if exactly one op consumes what is in flight. A wait for reads leaves it in flight.
+bool isConsumedOnce(mlir::Value handle);
 
 /// Returns true if `place` is the tile of a slot that the op has waited for.
 bool isReceived(mlir::Value place);

@@ -29,6 +29,14 @@ def Sm_OrderInterface : OpInterface<"OrderOpInterface"> {
   let methods = [InterfaceMethod<"Returns what the op waits for.", "::tegula::sm::Order", "getOrder">];
 }
 
+def Sm_RoleEventInterface : OpInterface<"RoleEventOpInterface"> {
+  let description = "An op that waits for other warps, or tells them something, by a channel or a turn.";
+  let cppNamespace = "::tegula::sm";
+  let methods = [InterfaceMethod<"Returns the waits and arrivals of the op, in order.",
+                                 "::llvm::SmallVector<::tegula::sm::RoleEvent, 2>", "getEvents">];
+}
+
+def Sm_RoleEvents : DeclareOpInterfaceMethods<Sm_RoleEventInterface>;
 def Sm_Async : DeclareOpInterfaceMethods<Sm_AsyncInterface>;
 def Sm_Orders : DeclareOpInterfaceMethods<Sm_OrderInterface>;
 

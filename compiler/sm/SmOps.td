@@ -412,25 +412,34 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
 //===-- Roles -----------------------------------------------------------------------------------------------------===//
 
 def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
-  let summary = "divides the warps into a producer, which loads tiles to channels, and consumers, which compute";
+  let summary = "divides the warps into roles, which pass tiles to each other through channels";
   let description = [{
-    The consumers are the first `tile.num_warps` warps of a thread block, in whole warpgroups. The producer is the
-    `tile.producer_warps` warps after them. In each role, a thread may use the given number of registers. `sm.roles` is
-    the last op of its function, because the roles do not meet again.
+    Each role has a name, a number of warps, and a program. Its threads may use the given number of registers. Warps are
+    numbered in the order of the roles; in a role, they count from 0. A role has one to three warps, or whole
+    warpgroups. Roles of one to three warps with equal registers share a warpgroup; any other role begins at the next
+    one, because warpgroups divide the registers. Warps that no role takes end at once. `sm.roles` is the last op of its
+    function, because the roles do not meet again.
+
+    `barrier` is the named barrier at which the warps of a role meet, `turns` that of its first warpgroup's turn
+    (`sm.sequence_init`). `plan-shared` sets them.
 
     ```mlir
-    sm.roles producer 32 {
-      sm.producer_load ...
-    } consumer 160 {
-      %k = sm.consumer_wait ...
+    sm.roles {
+      compute warps 8 registers 240 barrier 1 turns 2 {
+        %k = sm.consumer_wait ...
+      }
+      load warps 1 registers 24 {
+        sm.producer_load ...
+      }
     }
     ```
   }];
-  let arguments = (ins I64Attr:$producer_registers, I64Attr:$consumer_registers);
-  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
-  let assemblyFormat = [{
-    `producer` $producer_registers $producer `consumer` $consumer_registers $consumer attr-dict
-  }];
+  let arguments = (ins StrArrayAttr:$names, DenseI64ArrayAttr:$warps, DenseI64ArrayAttr:$registers,
+                       OptionalAttr<DenseI64ArrayAttr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$turns);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::tegula::sm::Role>":$roles)>];
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
@@ -441,34 +450,28 @@ def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
 }
 
 def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterface]> {
-  let summary = "a ring of slots with the mbarriers that hand each slot to those who read it and back";
+  let summary = "a ring of slots with the mbarriers that hand each slot from one role to others and back";
   let description = [{
-    Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The writers of a
-    channel are the roles with an `sm.producer_load`, `sm.producer_store` or `sm.produce_work` of it, the readers those
-    with an `sm.consumer_wait` or `sm.consume_work`. A slot is empty again when each reading warpgroup has released it.
-    If no consumer releases a slot, the producer fills each slot once, without waiting. If consumers fill the
-    slots for each other (`sm.producer_store`), each warpgroup has a full mbarrier of its own, and there are no empty
-    ones.
+    Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The role `from`
+    fills them, the roles `to` read them. A slot is empty again when each reading warpgroup has released it. If no role
+    releases a slot, each is filled once, without waiting. With `per_warpgroup`, each warpgroup of `from` fills a part
+    of each slot (`sm.producer_store`) and has a full mbarrier of its own, and there are no empty ones. `protocolOf`
+    counts the mbarriers and their arrivals.
 
     ```mlir
-    %k = sm.channel %ring : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
-    %work = sm.channel : !sm.channel<2>
+    %k = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    %work = sm.channel from load to [compute] : !sm.channel<2>
+    %ds = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
     ```
   }];
-  let arguments = (ins Optional<Sm_SharedType>:$ring);
+  let arguments = (ins Optional<Sm_SharedType>:$ring, StrAttr:$from, StrArrayAttr:$to, UnitAttr:$per_warpgroup);
   let results = (outs Sm_ChannelType:$result);
-  let extraClassDeclaration = [{
-    ::mlir::Value getViewSource() { return getRing(); }
-    /// Returns true if consumers release the slots, so that the producer fills them more than once.
-    bool isRefilled();
-    /// Returns true if consumers fill the slots for each other.
-    bool isExchange();
-  }];
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
+def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
   let summary = "waits until a slot of a channel is empty, then starts to load a tile into it";
   let description = [{
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
@@ -496,7 +499,7 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
 }
 
 def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
-    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, ViewLikeOpInterface,
+    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents, ViewLikeOpInterface,
     TypesMatchWith<"the result is a tile of the channel", "channel", "result",
                    "::llvm::cast<::tegula::sm::ChannelType>($_self).getTile()">]> {
   let summary = "waits until a slot of a channel is full; the result is its tile";
@@ -516,7 +519,7 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
   let hasVerifier = 1;
 }
 
-def Sm_ProducerStoreOp : Sm_Op<"producer_store"> {
+def Sm_ProducerStoreOp : Sm_Op<"producer_store", [Sm_RoleEvents]> {
   let summary = "writes a tile from registers to a slot of a channel that consumers fill for each other";
   let description = [{
     Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
@@ -577,7 +580,7 @@ def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
   }];
 }
 
-def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
+def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents]> {
   let summary = "tells the producer that this warpgroup has read a slot for the last time in its phase";
   let description = [{
     One warp arrives for its warpgroup. This is enough if an MMA that was waited for has synchronised the warps since
@@ -598,7 +601,7 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   let assemblyFormat = "$channel `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($channel))";
 }
 
-def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
   let summary = "a `tile.next_work` of the producer, which passes the work index to the consumers";
   let description = [{
     Waits until a slot is empty, then writes the work index there for the consumers that wait for it in this phase.
@@ -616,7 +619,7 @@ def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
   let summary = "waits for the work index that the producer has drawn";
   let description = [{
     ```mlir
@@ -631,7 +634,7 @@ def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "creates a mutex that consumer warpgroups take one after another, the first one first";
+  let summary = "creates a mutex that the warpgroups of a role take one after another, the first one first";
   let description = [{
     All warpgroups must take the mutex equally often. It orders no memory; it only says whose MMAs start first. Without
     it the results are the same.
@@ -647,7 +650,8 @@ def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [
+    MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments, Sm_RoleEvents]> {
   let summary = "waits until this warpgroup may take the mutex";
   let description = [{
     With a channel that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The
@@ -668,7 +672,7 @@ def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite
   }];
 }
 
-def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
   let summary = "passes the mutex to the next warpgroup";
   let assemblyFormat = "attr-dict";
 }
@@ -676,7 +680,7 @@ def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemW
 //===-- Warpgroups ------------------------------------------------------------------------------------------------===//
 
 def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
-  let summary = "the index of this warpgroup among the consumers";
+  let summary = "the index of this warpgroup in its role";
   let results = (outs Index:$number);
   let assemblyFormat = "attr-dict `:` type($number)";
 }

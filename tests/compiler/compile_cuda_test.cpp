@@ -491,12 +491,15 @@ TEST(CompileCuda, WhereAProducerCannotLoadAllWarpsCopy) {
                                     HasSubstr("wgmma.mma_async"), Not(HasSubstr("mbarrier"))));
 }
 
-/// A program with hand-written roles of whole warpgroups. A schedule with 2 warps makes the roles illegal.
+/// A program with hand-written roles. A schedule with two thread blocks for a multiprocessor makes them illegal.
 const char *const kRoles = R"(
-module attributes {tile.version = 1 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.version = 1 : i64, tile.num_warps = 4 : i64} {
   func.func @roles(%a: !tile.view<1xf32> {tile.name = "a"}) {
-    sm.roles producer 40 {
-    } consumer 232 {
+    sm.roles {
+      compute warps 4 registers 232 {
+      }
+      load warps 1 registers 40 {
+      }
     }
     return
   }
@@ -508,8 +511,8 @@ TEST(CompileCuda, WhatAPhaseLeavesIsVerified) {
   r.target.arch = "sm_90a";
   r.emit = "ptx";
   EXPECT_TRUE(compile(r).ok()) << compile(r).status().message();
-  r.schedule.num_warps = 2;
-  expectRefusal(r, ErrorCode::compile_failed, "divides 4 + 2 warps; roles are whole warpgroups of 4");
+  r.schedule.instances_per_sm = 2;
+  expectRefusal(r, ErrorCode::compile_failed, "needs 34816 registers; its threads start with 32768");
 }
 
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {

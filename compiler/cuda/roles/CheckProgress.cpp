@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/RoleTraces.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Pass/Pass.h"
+
+#include <deque>
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_CHECKPROGRESS
@@ -13,17 +16,18 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-using Kind = RoleEvent::Kind;
+using Kind = sm::RoleEvent::Kind;
 
 namespace {
 /// An mbarrier as a wait sees it.
 class Mbarrier {
 public:
-  /// Counts one of the `expected` arrivals of a phase.
-  void arrive(int64_t expected) {
-    if (++arrived_ < expected)
+  /// Counts `arrivals` of the `expected` ones of a phase.
+  void arrive(int64_t arrivals, int64_t expected) {
+    arrived_ += arrivals;
+    if (arrived_ < expected)
       return;
-    arrived_ = 0;
+    arrived_ -= expected;
     parity_ ^= 1;
   }
   bool isOver(int64_t parity) const { return parity_ != parity; }
@@ -32,113 +36,114 @@ private:
   int64_t arrived_ = 0, parity_ = 0;
 };
 
-/// A warpgroup of consumers, or the producer.
+/// A warpgroup of a role, or a role of fewer warps.
 struct Process {
+  sm::RoleRef role;
   const RoleTrace *trace;
   int64_t warpgroup;
   size_t done = 0;
 
-  const RoleEvent *next() const { return done < trace->events.size() ? &trace->events[done] : nullptr; }
+  const RoleStep *next() const { return done < trace->steps.size() ? &trace->steps[done] : nullptr; }
   /// Returns true if the trace is over, but not the role.
   bool isCut() const { return !next() && trace->isCut; }
+  int64_t warps() const { return std::min(role.warps(), sm::kWarpsPerWarpgroup); }
 };
 
 /// The roles of a program as they wait for each other.
 class Roles {
 public:
-  Roles(const RoleTrace &producer, const RoleTrace &consumer, int64_t warpgroups)
-      : warpgroups_(warpgroups), turns_(static_cast<size_t>(warpgroups)) {
-    for (int64_t warpgroup = 0; warpgroup < warpgroups; ++warpgroup)
-      processes_.push_back({&consumer, warpgroup});
-    processes_.push_back({&producer, 0});
-    turns_[0] = 1;
+  void add(sm::RoleRef role, const RoleTrace &trace) {
+    const int64_t processes = std::max<int64_t>(role.warpgroups(), 1);
+    for (int64_t warpgroup = 0; warpgroup < processes; ++warpgroup)
+      processes_.push_back({role, &trace, warpgroup});
+    turns_.emplace_back(static_cast<size_t>(processes)).front() = 1;
   }
 
-  /// Runs until all processes have ended or all wait. Returns the waits; empty if all have ended, or if one of them
-  /// would go on.
-  SmallVector<const RoleEvent *> run() {
+  /// Runs until all processes have ended or all wait. Returns those that wait; none if all have ended, or if one of
+  /// them would go on.
+  SmallVector<const Process *> run() {
     for (bool hasMoved = true; hasMoved;) {
       hasMoved = false;
       for (Process &process : processes_)
         for (; process.next() && go(process, *process.next()); ++process.done)
           hasMoved = true;
     }
-    SmallVector<const RoleEvent *> waits;
+    SmallVector<const Process *> waiting;
     if (llvm::any_of(processes_, [](const Process &process) { return process.isCut(); }))
-      return waits;
+      return waiting;
     for (const Process &process : processes_)
       if (process.next())
-        waits.push_back(process.next());
-    return waits;
+        waiting.push_back(&process);
+    return waiting;
   }
 
 private:
   struct Slot {
-    Mbarrier full, empty;
-    llvm::DenseMap<int64_t, Mbarrier> stored; ///< By warpgroup.
+    llvm::DenseMap<int64_t, Mbarrier> full; ///< One, or one for each warpgroup.
+    Mbarrier empty;
   };
 
   Slot &slotOf(sm::ChannelOp channel, int64_t slot) { return slots_[{channel, slot}]; }
 
   /// Makes a step, unless the process must wait.
-  bool go(const Process &process, const RoleEvent &event) {
-    if (!event.channel)
-      return goByTurn(process, event.kind == Kind::passTurn);
-    sm::ChannelOp channel = event.channel;
-    Slot &slot = slotOf(channel, event.slot);
-    switch (event.kind) {
+  bool go(const Process &process, const RoleStep &step) {
+    if (!step.channel)
+      return goByTurn(process, step.kind == Kind::passTurn);
+    const sm::Protocol protocol = sm::protocolOf(step.channel);
+    Slot &slot = slotOf(step.channel, step.slot);
+    switch (step.kind) {
     case Kind::waitEmpty:
-      return !channel.isRefilled() || slot.empty.isOver(event.phase ^ 1);
+      return protocol.empty == 0 || slot.empty.isOver(step.phase ^ 1);
     case Kind::fill:
-      slot.full.arrive(1);
+      slot.full[0].arrive(1, protocol.full);
       return true;
     case Kind::waitFull:
-      return channel.isExchange() ? isStoredByAll(slot, event.phase) : slot.full.isOver(event.phase);
+      return isFull(slot, protocol, step.phase);
     case Kind::release:
-      slot.empty.arrive(warpgroups_);
+      slot.empty.arrive(cast<sm::ReleaseOp>(step.op).getPerWarp() ? process.warps() : 1, protocol.empty);
       return true;
     case Kind::store:
-      slot.stored[process.warpgroup].arrive(1);
+      slot.full[process.warpgroup].arrive(process.warps(), protocol.full);
       return true;
     case Kind::takeTurn:
-      return isPassedByStore(process, event);
+      return isPassedByStore(process, step);
     case Kind::passTurn:
       return true;
     }
     return true;
   }
 
-  bool isStoredByAll(Slot &slot, int64_t phase) {
-    return llvm::all_of(llvm::seq(warpgroups_), [&](int64_t other) { return slot.stored[other].isOver(phase); });
+  static bool isFull(Slot &slot, const sm::Protocol &protocol, int64_t phase) {
+    return llvm::all_of(llvm::seq(protocol.fullMbarriers), [&](int64_t part) { return slot.full[part].isOver(phase); });
   }
 
   /// Returns true if the store before that of this warpgroup has happened, as sm.sequence_wait says.
-  bool isPassedByStore(const Process &process, const RoleEvent &event) {
+  bool isPassedByStore(const Process &process, const RoleStep &step) {
     if (process.warpgroup > 0)
-      return slotOf(event.channel, event.slot).stored[process.warpgroup - 1].isOver(event.phase);
-    sm::ChannelOp channel = event.channel;
+      return slotOf(step.channel, step.slot).full[process.warpgroup - 1].isOver(step.phase);
+    sm::ChannelOp channel = step.channel;
     const int64_t slots = channel.getType().getSlots();
-    const bool wraps = event.slot == 0;
-    return slotOf(event.channel, wraps ? slots - 1 : event.slot - 1)
-        .stored[warpgroups_ - 1]
-        .isOver(wraps ? event.phase ^ 1 : event.phase);
+    const bool wraps = step.slot == 0;
+    return slotOf(channel, wraps ? slots - 1 : step.slot - 1)
+        .full[process.role.warpgroups() - 1]
+        .isOver(wraps ? step.phase ^ 1 : step.phase);
   }
 
   bool goByTurn(const Process &process, bool passes) {
+    SmallVector<int64_t> &turns = turns_[process.role.number()];
     const auto own = static_cast<size_t>(process.warpgroup);
     if (passes)
-      ++turns_[(own + 1) % turns_.size()];
-    else if (turns_[own] == 0)
+      ++turns[(own + 1) % turns.size()];
+    else if (turns[own] == 0)
       return false;
     else
-      --turns_[own];
+      --turns[own];
     return true;
   }
 
-  int64_t warpgroups_;
   SmallVector<Process> processes_;
   llvm::DenseMap<std::pair<Operation *, int64_t>, Slot> slots_;
-  SmallVector<int64_t> turns_; ///< How often each warpgroup may take the turn.
+  SmallVector<SmallVector<int64_t>> turns_; ///< How often each warpgroup of each role may take the turn.
 };
 
 struct CheckProgress : cuda::impl::CheckProgressBase<CheckProgress> {
@@ -152,32 +157,36 @@ struct CheckProgress : cuda::impl::CheckProgressBase<CheckProgress> {
   static StringRef describe(Kind kind) {
     switch (kind) {
     case Kind::waitEmpty:
-      return "the producer waits here for an empty slot";
+      return "an empty slot";
     case Kind::takeTurn:
-      return "a warpgroup waits here for its turn";
+      return "its turn";
     default:
-      return "a warpgroup waits here for a full slot";
+      return "a full slot";
     }
   }
 
-  static LogicalResult check(sm::RolesOp roles) {
+  static LogicalResult check(sm::RolesOp op) {
     constexpr unsigned scenarios = 3;
-    const int64_t warpgroups = tile::setting(roles, "tile.num_warps", 4) / sm::kWarpsPerWarpgroup;
     for (unsigned scenario = 0; scenario < scenarios; ++scenario) {
-      const RoleTrace producer = traceOf(roles.getProducer(), scenario),
-                      consumer = traceOf(roles.getConsumer(), scenario);
-      SmallVector<const RoleEvent *> waits = Roles(producer, consumer, warpgroups).run();
-      if (waits.empty())
-        continue;
-      InFlightDiagnostic error = waits.front()->op->emitError(
-          "the roles wait for each other, and none can go on; legal are more stages, or another step list");
-      llvm::SmallPtrSet<Operation *, 4> known; // Warpgroups may wait at the same op.
-      for (const RoleEvent *wait : waits)
-        if (known.insert(wait->op).second)
-          error.attachNote(wait->op->getLoc()) << describe(wait->kind);
-      return error;
+      std::deque<RoleTrace> traces;
+      Roles roles;
+      for (sm::RoleRef role : sm::rolesOf(op))
+        roles.add(role, traces.emplace_back(traceOf(role.body(), scenario)));
+      if (SmallVector<const Process *> waiting = roles.run(); !waiting.empty())
+        return refuse(waiting);
     }
     return success();
+  }
+
+  static LogicalResult refuse(ArrayRef<const Process *> waiting) {
+    InFlightDiagnostic error = waiting.front()->next()->op->emitError(
+        "the roles wait for each other, and none can go on; legal are more stages, or another step list");
+    llvm::SmallPtrSet<Operation *, 4> known; // Warpgroups may wait at the same op.
+    for (const Process *process : waiting)
+      if (const RoleStep *step = process->next(); known.insert(step->op).second)
+        error.attachNote(step->op->getLoc())
+            << "the role '" << process->role.name() << "' waits here for " << describe(step->kind);
+    return error;
   }
 };
 } // namespace

@@ -2,6 +2,7 @@
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -55,7 +56,8 @@ static Exchanges exchangesOf(scf::ForOp loop, ArrayRef<sm::Step> steps) {
 /// Lets the tile pass through a new channel.
 static void exchange(scf::ForOp loop, sm::ToSharedOp tile, int64_t slots) {
   LocBuilder b(tile.getLoc(), loop->getParentOfType<sm::RolesOp>());
-  Value channel = makeChannel(b, tile.getType(), slots);
+  const StringRef role = sm::roleOf(loop)->name();
+  Value channel = makeChannel(b, tile.getType(), slots, role, role);
   auto [slot, phase] = RingPosition::lastOf(carriedIn(carryRingPosition(cast<Loop>(*loop), slots)));
 
   b.setInsertionPoint(tile);

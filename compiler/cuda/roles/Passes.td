@@ -28,8 +28,9 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     releases the second one, and the last use of the first one comes no later. If an `sm.mma` reads a tile, a proxy
     fence follows, because TMA writes the slot next, and each warp releases the slot.
 
-    The producer's warps are added to `tile.num_warps`; the pass sets `tile.producer_warps`. It divides the registers so
-    that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
+    The consumers become the role `compute` of `tile.num_warps` warps, the producer the role `load` of one warp, which
+    has a warpgroup of its own. The pass divides the registers so that the multiprocessor holds `tile.instances_per_sm`
+    thread blocks (default 1).
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -245,14 +246,15 @@ namespace {
 struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
   void runOnOperation() override {
     getOperation()->walk([&](sm::RolesOp roles) {
-      if (failed(pipeline(roles)))
-        signalPassFailure();
+      for (sm::RoleRef role : sm::rolesOf(roles))
+        if (failed(pipeline(role)))
+          return signalPassFailure();
     });
   }
 
-  static LogicalResult pipeline(sm::RolesOp roles) {
+  static LogicalResult pipeline(sm::RoleRef role) {
     SmallVector<scf::ForOp> loops;
-    roles.getConsumer().walk([&](scf::ForOp loop) {
+    role.body().walk([&](scf::ForOp loop) {
       if (loop->hasAttr(tile::steps) && !loop->hasAttr(kPipelined))
         loops.push_back(loop);
     });
@@ -264,8 +266,8 @@ struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
       hasTurns |= *turns;
     }
     if (hasTurns) {
-      auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
-      sm::SequenceInitOp::create(start, roles.getLoc());
+      auto start = OpBuilder::atBlockBegin(&role.block());
+      sm::SequenceInitOp::create(start, role.body().getLoc());
     }
     return success();
   }

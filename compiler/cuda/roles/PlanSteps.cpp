@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -181,7 +182,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
 
   LogicalResult plan(sm::RolesOp roles) {
     SmallVector<scf::ForOp> loops;
-    roles.getConsumer().walk([&](scf::ForOp loop) {
+    roles.walk([&](scf::ForOp loop) {
       if (!loop->hasAttr(kPipelined) && !labelledMmas(loop).empty())
         loops.push_back(loop);
     });
@@ -213,7 +214,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   }
 
   void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {
-    const bool areSeveral = tile::setting(loop, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
+    const bool areSeveral = sm::roleOf(loop)->warpgroups() > 1;
     const Overlap overlap = overlapOf(mmas, steps);
     sm::StepList withTurns = overlappedSteps(loop, mmas, steps, overlap, areSeveral);
     sm::StepList withoutTurns = overlappedSteps(loop, mmas, steps, overlap, /*hasTurns=*/false);

@@ -2,6 +2,7 @@
 // The program of the producer: the loops of the consumers' program with its loads to shared memory only.
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -18,9 +19,8 @@ public:
       : rings_(rings), roles_(roles), b_(roles.getLoc(), roles.getContext()) {}
 
   void build() {
-    b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
-    loadBlock(roles_.getConsumer().front(), RingPosition::first(b_));
-    sm::EndOp::create(b_);
+    b_.setInsertionPointToStart(&sm::findRole(roles_, kLoad)->block());
+    loadBlock(sm::findRole(roles_, kCompute)->block(), RingPosition::first(b_));
   }
 
 private:

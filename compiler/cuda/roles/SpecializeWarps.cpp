@@ -2,6 +2,7 @@
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -63,16 +64,15 @@ struct Registers {
 };
 } // namespace
 
-/// Moves the whole program into the consumer region of a new `sm.roles`.
-static sm::RolesOp makeRoles(func::FuncOp function, Registers registers) {
+/// Moves the whole program into the role that computes of a new `sm.roles`.
+static sm::RolesOp makeRoles(func::FuncOp function, int64_t warps, Registers registers) {
   Block &body = function.getBody().front();
   LocBuilder b(function.getLoc(), body.getTerminator());
-  auto roles = sm::RolesOp::create(b, registers.producerRegisters, registers.consumerRegisters);
-  Block &consumer = roles.getConsumer().emplaceBlock();
-  consumer.getOperations().splice(consumer.end(), body.getOperations(), body.begin(), roles->getIterator());
-  b.setInsertionPointToEnd(&consumer);
-  sm::EndOp::create(b);
-  return roles;
+  const sm::Role roles[] = {{kCompute, warps, registers.consumerRegisters}, {kLoad, 1, registers.producerRegisters}};
+  auto op = sm::RolesOp::create(b, ArrayRef(roles));
+  Block &compute = sm::findRole(op, kCompute)->block();
+  compute.getOperations().splice(compute.begin(), body.getOperations(), body.begin(), op->getIterator());
+  return op;
 }
 
 namespace {
@@ -129,12 +129,11 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
           << " registers; it must have " << sm::kMinRegisters << " at least";
       return signalPassFailure();
     }
-    sm::RolesOp roles = makeRoles(function, registers);
+    sm::RolesOp roles = makeRoles(function, warps, registers);
     LocBuilder b(roles.getLoc(), roles);
     const Rings rings(b, fetches, stages());
     buildProducer(rings, roles);
     buildConsumers(rings, roles);
-    getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(sm::kWarpsPerWarpgroup));
   }
 };
 } // namespace

@@ -143,7 +143,7 @@ static void endEarly(scf::ForOp loop) {
 namespace {
 struct EndWarpgroupsEarly : cuda::impl::EndWarpgroupsEarlyBase<EndWarpgroupsEarly> {
   void runOnOperation() override {
-    getOperation()->walk([](sm::RolesOp roles) { roles.getConsumer().walk(endEarly); });
+    getOperation()->walk([](sm::RolesOp roles) { roles.walk(endEarly); });
     getOperation()->walk([](sm::RowLimitOp limit) {
       limit.replaceAllUsesWith(limit.getBound());
       limit.erase();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/cuda/shared/analysis/Footprint.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -280,10 +281,18 @@ static BarrierSummary orderBranches(Operation &op) {
   return summary;
 }
 
+/// Inserts the barriers of each role. Roles share memory through channels only, and a role of one warp needs no
+/// barriers.
+static BarrierSummary orderRoles(sm::RolesOp roles) {
+  for (sm::RoleRef role : sm::rolesOf(roles))
+    if (role.warps() > 1)
+      orderAccesses(role.block(), {});
+  return {};
+}
+
 static BarrierSummary orderAccesses(Operation &op) {
-  // The producer needs no barriers: its warps share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
-    return orderAccesses(roles.getConsumer().front(), {});
+    return orderRoles(roles);
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return orderLoop(loop);
   if (op.getNumRegions() != 0)

@@ -149,13 +149,16 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
 }
 
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
-  let summary = "assigns an offset in shared memory to each buffer";
+  let summary = "assigns an offset in shared memory to each buffer, and named barriers to roles";
   let description = [{
     Buffers whose live ranges do not overlap share memory. A live range goes from the first to the last access. It
     covers a whole loop if the alloc is outside the loop and an access inside. After a `copy_in` it extends to a wait
     that covers the copy on every path; a ring is exempt, because its loop waits for all copies. Large buffers are
     placed first: at the offset of a buffer of the same size if possible, otherwise at the lowest free offset. The pass
     sets `tile.shared_bytes` on the module.
+
+    A role fills slots of a channel early, so the buffer of a channel is in use from the start of the roles. Each role
+    of more than one warp gets a named barrier, then each warpgroup of a role with turns.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -66,15 +66,19 @@ private:
     }
   }
 
-  /// Adds an op that uses a buffer. A producer fills a buffer as early as it can, so its use counts from the start of
-  /// the roles, and so does that of a warpgroup which fills a ring for others. The last use of the consumers comes after
-  /// the last fill.
+  /// Adds an op that uses a buffer. A role fills a slot as early as it can, so its use counts from the start of the
+  /// roles. The last use of the readers comes after the last fill.
   void addUse(sm::AllocOp alloc, Operation *user, Interval &liveRange) const {
     auto roles = user->getParentOfType<sm::RolesOp>();
-    if (roles && (isa<sm::ProducerStoreOp>(user) || roles.getProducer().findAncestorOpInRegion(*user)))
+    if (roles && fillsSlot(user))
       liveRange.include({spans_.at(roles).first, spans_.at(roles).first});
     else
       liveRange.include(spans_.at(inLoopOf(alloc, user)));
+  }
+
+  static bool fillsSlot(Operation *user) {
+    auto op = dyn_cast<sm::RoleEventOpInterface>(user);
+    return op && llvm::any_of(op.getEvents(), [](const sm::RoleEvent &event) { return event.isOfWriter(); });
   }
 
   /// Extends a live range to the waits for an MMA, which reads its operands until then.
@@ -149,6 +153,32 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
       total = std::max(total, buffer.bytes.last + 1);
     }
     getOperation()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(total));
+    getOperation().walk([&](sm::RolesOp roles) {
+      if (failed(numberBarriers(roles)))
+        signalPassFailure();
+    });
+  }
+
+  /// Gives named barriers to the roles of more than one warp, then to the turns of their warpgroups. Barrier 0 is that
+  /// of the thread block.
+  static LogicalResult numberBarriers(sm::RolesOp roles) {
+    constexpr int64_t all = 16;
+    int64_t next = 1;
+    SmallVector<int64_t> barriers, turns;
+    for (sm::RoleRef role : sm::rolesOf(roles)) {
+      barriers.push_back(role.warps() > 1 ? next : 0);
+      next += role.warps() > 1;
+    }
+    for (sm::RoleRef role : sm::rolesOf(roles)) {
+      const bool hasTurns = !role.body().getOps<sm::SequenceInitOp>().empty();
+      turns.push_back(hasTurns ? next : 0);
+      next += hasTurns ? role.warpgroups() : 0;
+    }
+    if (next > all)
+      return roles.emitOpError("needs ") << next << " named barriers; a thread block has " << all;
+    roles.setBarriers(barriers);
+    roles.setTurns(turns);
+    return success();
   }
 
   /// Places the buffers, large ones first.

@@ -2,7 +2,7 @@
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,7 +26,7 @@ static bool overlap(sm::AllocOp one, sm::AllocOp other) {
   return !endsBefore(one, other) && !endsBefore(other, one);
 }
 
-/// Returns true if consumers write another buffer that overlaps with the buffer of `copy`. Warps would then have to
+/// Returns true if the role of `copy` writes another buffer that overlaps with its buffer. Warps would then have to
 /// wait for the boxes of other warps.
 static bool sharesItsPlace(sm::CopyOutOp copy) {
   sm::AllocOp own = sm::allocOf(copy.getShared());
@@ -34,7 +34,7 @@ static bool sharesItsPlace(sm::CopyOutOp copy) {
     sm::AllocOp other = sm::allocOf(access.place->get());
     return access.kind == sm::AccessKind::write && other && other != own && overlap(other, own);
   };
-  WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
+  WalkResult search = sm::roleOf(copy)->body().walk([&](Operation *op) {
     return llvm::any_of(sm::accessesOf(op), isOver) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
@@ -74,7 +74,7 @@ static bool isWrittenOnce(sm::CopyOutOp copy) {
 
 static bool canStoreByTma(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
-  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
+  return sm::roleOf(copy) && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
          type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
          sm::startsAtBox(copy.getPosition().back(), type.getElementType()) && !sharesItsPlace(copy) &&
          isWrittenOnce(copy);

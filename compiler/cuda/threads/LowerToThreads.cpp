@@ -24,7 +24,14 @@ Threads::Threads(func::FuncOp source)
     : b(source.getLoc(), source.getContext()), source_(source), warps_(tile::setting(source, "tile.num_warps", 4)),
       arch_(tile::setting(source, "tile.arch", 80)), sharedBytes_(tile::setting(source, "tile.shared_bytes", 0)) {}
 
+/// Returns the warps of a thread block.
+static int64_t warpsOf(func::FuncOp function, int64_t otherwise) {
+  auto roles = function.getBody().front().getOps<sm::RolesOp>();
+  return roles.empty() ? otherwise : sm::warpsOf(*roles.begin());
+}
+
 LogicalResult Threads::run() {
+  source_->getParentOfType<ModuleOp>()->setAttr("tile.block_warps", b.getI64IntegerAttr(warpsOf(source_, warps_)));
   findTensorMaps();
   buildSignature();
   if (failed(lowerBlock(source_.getBody().front())))

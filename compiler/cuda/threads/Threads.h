@@ -4,7 +4,7 @@
 
 #include "compiler/cuda/threads/Scalars.h"
 #include "compiler/emit/Instructions.h"
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -87,14 +87,15 @@ public:
   static std::pair<mlir::Type, unsigned> packedType(mlir::Type element, unsigned count);
   llvm::SmallVector<mlir::Value> unpacked(mlir::Type element, unsigned count, llvm::ArrayRef<mlir::Value> words);
   mlir::Value lane() const { return lane_; } ///< i32
-  mlir::Value warp() const { return warp_; } ///< i32
+  /// Returns the number of the warp, an i32: in a role among the warps of the role, otherwise in the thread block.
+  mlir::Value warp() const { return warp_; }
   mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
+  /// Returns the number of warps that compute, or of the warps of a role.
   int64_t warps() const { return warps_; }
   /// The compute capability, such as 80 for sm_80.
   int64_t arch() const { return arch_; }
 
-  /// Emits a barrier for all threads that run this part of the program: the consumers inside `sm.roles`, otherwise the
-  /// thread block.
+  /// Emits a barrier for all threads that run this part of the program: a role, or the thread block.
   void barrier();
 
   //===-- Lowered values of the source ---------------------------------------------------------------------------===//
@@ -141,6 +142,8 @@ public:
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
+  /// The role that is being lowered.
+  const sm::RoleRef &role() const { return *role_; }
   /// Returns the i32 address of the memory in which consumers leave orders for the adder (Turns.h).
   mlir::Value mailbox() const { return mailbox_; }
   /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
@@ -165,8 +168,12 @@ private:
   mlir::LogicalResult lowerWhile(mlir::scf::WhileOp loop);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
-  mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
-  mlir::LogicalResult lowerProducer(mlir::Block &producer);
+  using Roles = llvm::ArrayRef<sm::RoleRef>;
+  mlir::LogicalResult lowerGroups(Roles roles);
+  mlir::LogicalResult lowerGroup(Roles group);
+  void lowerAdderAfter(const sm::RoleRef &last);
+  mlir::LogicalResult lowerRole(const sm::RoleRef &role);
+  mlir::LogicalResult lowerBody(const sm::RoleRef &role);
   int64_t bitOf(const TensorMap &map) const;
   /// Returns an i1: true if the runtime could make all tensor maps of these bits.
   mlir::Value areKnown(int64_t bits);
@@ -175,7 +182,8 @@ private:
   mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
   mlir::Value lane_, warp_, sharedBase_, mailbox_;
   int64_t warps_, arch_, sharedBytes_;
-  bool hasRoles_ = false; ///< True inside an `sm.roles`.
+  std::optional<sm::RoleRef> role_;
+  sm::AddOutOp ofAdder_; ///< An addition that the adder makes.
   bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
   int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.

@@ -9,7 +9,7 @@
 // CHECK-NOT: scf.
 // CHECK-NOT: unrealized_conversion_cast
 // CHECK: emissionKind = DebugDirectivesOnly
-module attributes {tile.num_warps = 8 : i64, tile.instances_per_sm = 3 : i64} {
+module attributes {tile.block_warps = 8 : i64, tile.instances_per_sm = 3 : i64} {
   func.func @kernel(%n: i64) attributes {tile.kernel} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

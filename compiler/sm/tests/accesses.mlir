@@ -68,27 +68,30 @@ module attributes {tile.num_warps = 4 : i64} {
     %zero = arith.constant 0 : i32
     %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    %work = sm.channel : !sm.channel<2>
-    %stored = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 40 {
-      // expected-remark @+1 {{adds to operand 0 by lanes}}
-      %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.channel<2>
-      // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
-      sm.producer_load %v[%i, %i] [64, 64], %b[%zero] phase %zero tma_only : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    } consumer 232 {
-      // expected-remark @+1 {{ends accesses of TMA}}
-      %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
-      sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-      // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
-      sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-      // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
-      %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
-      // expected-remark @+1 {{waits for its warp}}
-      sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
-      sm.producer_store %x, %stored[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %work = sm.channel from load to [compute] : !sm.channel<2>
+    %stored = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        // expected-remark @+1 {{ends accesses of TMA}}
+        %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
+        sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
+        sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
+        %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+        // expected-remark @+1 {{waits for its warp}}
+        sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
+        sm.producer_store %x, %stored[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      }
+      load warps 1 registers 40 {
+        // expected-remark @+1 {{adds to operand 0 by lanes}}
+        %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.channel<2>
+        // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
+        sm.producer_load %v[%i, %i] [64, 64], %b[%zero] phase %zero tma_only : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      }
     }
     return
   }

@@ -83,10 +83,13 @@ func.func @result_of_a_wait_for_reads(%f: !sm.inflight<tensor<64x16xf32, #c>>) {
 // -----
 
 func.func @tile_of_a_channel_of_work(%work: !sm.channel<2>, %v: !tile.view<2xbf16>, %i: index, %s: i32) {
-  sm.roles producer 32 {
-    // expected-error @+1 {{loads a tile to a channel of work indices}}
-    sm.producer_load %v[%i, %i] [64, 64], %work[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2>
-  } consumer 160 {
+  sm.roles {
+    compute warps 4 registers 160 {
+    }
+    load warps 1 registers 32 {
+      // expected-error @+1 {{loads a tile to a channel of work indices}}
+      sm.producer_load %v[%i, %i] [64, 64], %work[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2>
+    }
   }
   return
 }
@@ -96,7 +99,7 @@ func.func @tile_of_a_channel_of_work(%work: !sm.channel<2>, %v: !tile.view<2xbf1
 func.func @ring_of_another_size() {
   %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
   // expected-error @+1 {{'sm.channel' op has a ring of '!sm.shared<3x64x64xbf16, 128>'; its tiles need '!sm.shared<2x64x64xbf16, 128>'}}
-  %b = "sm.channel"(%ring) : (!sm.shared<3x64x64xbf16, 128>) -> !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  %b = "sm.channel"(%ring) <{from = "load", to = ["compute"]}> : (!sm.shared<3x64x64xbf16, 128>) -> !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   return
 }
 
@@ -104,7 +107,7 @@ func.func @ring_of_another_size() {
 
 func.func @channel_without_a_ring() {
   // expected-error @+1 {{'sm.channel' op has no ring for its tiles}}
-  %b = sm.channel : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  %b = sm.channel from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   return
 }
 
@@ -112,7 +115,7 @@ func.func @channel_without_a_ring() {
 
 func.func @work_in_a_ring(%ring: !sm.shared<2x64x64xbf16, 128>) {
   // expected-error @+1 {{a channel of work indices has no ring of tiles}}
-  %b = sm.channel %ring : !sm.channel<2>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2>
   return
 }
 
@@ -127,11 +130,14 @@ func.func @no_slots(%b: !sm.channel<0>) {
 
 func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
   %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-  %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-  sm.roles producer 32 {
-  } consumer 160 {
-    // expected-error @+1 {{'sm.producer_load' op must be in the producer region of 'sm.roles'}}
-    sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 160 {
+      // expected-error @+1 {{'sm.producer_load' op fills a slot in the role 'compute' of 4 warps; a role of one warp may}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+    load warps 1 registers 32 {
+    }
   }
   return
 }
@@ -141,8 +147,11 @@ func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
 module attributes {tile.num_warps = 4 : i64, tile.instances_per_sm = 3 : i64} {
   func.func @too_many_registers_beside_other_blocks() {
     // expected-error @+1 {{needs 21504 registers; its threads start with 20480}}
-    sm.roles producer 32 {
-    } consumer 136 {
+    sm.roles {
+      compute warps 4 registers 136 {
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -153,8 +162,11 @@ module attributes {tile.num_warps = 4 : i64, tile.instances_per_sm = 3 : i64} {
 module attributes {tile.num_warps = 12 : i64} {
   func.func @too_many_registers() {
     // expected-error @+1 {{needs 96256 registers; its threads start with 65536}}
-    sm.roles producer 32 {
-    } consumer 240 {
+    sm.roles {
+      compute warps 12 registers 240 {
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -164,30 +176,186 @@ module attributes {tile.num_warps = 12 : i64} {
 
 func.func @registers_in_odd_numbers() {
   // expected-error @+1 {{gives a thread 100 registers; legal are multiples of 8 from 24 to 256}}
-  sm.roles producer 24 {
-  } consumer 100 {
+  sm.roles {
+    compute warps 4 registers 100 {
+    }
+    load warps 1 registers 24 {
+    }
   }
   return
 }
 
 // -----
 
-module attributes {tile.num_warps = 6 : i64} {
-  func.func @half_a_warpgroup() {
-    // expected-error @+1 {{roles are whole warpgroups of 4}}
-    sm.roles producer 24 {
-    } consumer 96 {
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @half_a_warpgroup(%a: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{gives the role 'compute' 2 warps; its MMAs need whole warpgroups of 4}}
+  sm.roles {
+    compute warps 2 registers 96 {
+      %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+        -> !sm.inflight<tensor<64x16xf32, #c>>
+      %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
     }
-    return
+    load warps 1 registers 24 {
+    }
   }
+  return
+}
+
+// -----
+
+func.func @equal_names() {
+  // expected-error @+1 {{has two roles with the name 'load'}}
+  sm.roles {
+    load warps 4 registers 96 {
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_warpgroup_and_a_half() {
+  // expected-error @+1 {{gives the role 'compute' 6 warps; legal are 1 to 3, and whole warpgroups of 4}}
+  sm.roles {
+    compute warps 6 registers 96 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @no_warps() {
+  // expected-error @+1 {{gives the role 'load' 0 warps; legal are 1 to 3, and whole warpgroups of 4}}
+  sm.roles {
+    compute warps 4 registers 96 {
+    }
+    load warps 0 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @no_roles() {
+  // expected-error @+1 {{has one role at least}}
+  sm.roles {
+  }
+  return
+}
+
+// -----
+
+func.func @a_role_without_registers() {
+  // expected-error @+1 {{needs a name, warps and registers for each role}}
+  "sm.roles"() <{names = ["compute"], warps = array<i64: 4>, registers = array<i64>}> ({
+    "sm.end"() : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @three_roles_with_too_many_registers() {
+  // expected-error @+1 {{needs 70656 registers; its threads start with 65536}}
+  sm.roles {
+    compute warps 8 registers 232 {
+    }
+    add warps 2 registers 48 {
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_channel_of_an_unknown_role() {
+  // expected-error @+1 {{'sm.channel' op names the role 'store', which the function does not have}}
+  %b = sm.channel from load to [compute, store] : !sm.channel<2>
+  sm.roles {
+    compute warps 4 registers 96 {
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_channel_without_roles() {
+  // expected-error @+1 {{'sm.channel' op needs the roles of its function}}
+  %b = sm.channel from load to [compute] : !sm.channel<2>
+  return
+}
+
+// -----
+
+func.func @two_writers(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 96 {
+    }
+    load warps 1 registers 24 {
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+    other warps 1 registers 24 {
+      // expected-error @+1 {{fills a slot in the role 'other'; the channel is filled by 'load'}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @another_reader(%s: i32) {
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 96 {
+    }
+    load warps 1 registers 24 {
+      // expected-error @+1 {{reads a slot in the role 'load', which the channel does not go to}}
+      %t = sm.consumer_wait %b[%s] phase %s : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @one_release_for_no_warpgroup(%s: i32) {
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.channel %ring from load to [store] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    store warps 2 registers 96 {
+      // expected-error @+1 {{needs per_warp in the role 'store', which has no whole warpgroup}}
+      sm.release %b[%s] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
 }
 
 // -----
 
 func.func @work_after_the_roles() {
   // expected-error @+1 {{must be the last op of its function, except for the return}}
-  sm.roles producer 24 {
-  } consumer 96 {
+  sm.roles {
+    compute warps 4 registers 96 {
+    }
+    load warps 1 registers 24 {
+    }
   }
   sm.barrier
   return
@@ -208,7 +376,7 @@ func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<
 // -----
 
 func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.channel<2>, %i: i32) {
-  // expected-error @+1 {{'sm.produce_work' op must be in the producer region of 'sm.roles'}}
+  // expected-error @+1 {{'sm.produce_work' op must be in a role of 'sm.roles'}}
   %n = sm.produce_work %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.channel<2>
   return
 }
@@ -216,25 +384,31 @@ func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.channel<2>, 
 // -----
 
 func.func @work_of_nobody(%b: !sm.channel<2>, %i: i32) {
-  sm.roles producer 24 {
-  } consumer 240 {
-    // expected-error @+1 {{waits for a work index in a channel for which no 'sm.produce_work' exists}}
-    %n = sm.consume_work %b[%i] phase %i : !sm.channel<2>
+  sm.roles {
+    compute warps 4 registers 240 {
+      // expected-error @+1 {{waits for a work index in a channel for which no 'sm.produce_work' exists}}
+      %n = sm.consume_work %b[%i] phase %i : !sm.channel<2>
+    }
+    load warps 1 registers 24 {
+    }
   }
   return
 }
 
 // -----
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @shared_tile_in_the_next_iteration(%n: index, %a: !sm.shared<64x64xbf16, 128>) {
-    sm.roles producer 32 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      // expected-error @+1 {{a shared tile crosses an iteration of this loop; no barrier or wait would protect it there}}
-      %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %a) -> (!sm.shared<64x64xbf16, 128>) {
-        scf.yield %t : !sm.shared<64x64xbf16, 128>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        // expected-error @+1 {{a shared tile crosses an iteration of this loop; no barrier or wait would protect it there}}
+        %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %a) -> (!sm.shared<64x64xbf16, 128>) {
+          scf.yield %t : !sm.shared<64x64xbf16, 128>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -246,20 +420,23 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !f = !sm.inflight<tensor<64x16xf32, #c>>
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @accumulators_carried_to_nobody(%n: index, %a: !sm.shared<64x64xbf16, 128>) {
-    sm.roles producer 32 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
-      // expected-error @+1 {{an MMA in flight crosses an iteration of this loop and needs exactly one wait there}}
-      %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %f) -> !f {
-        %g = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
-        sm.await reads %t : !f
-        scf.yield %g : !f
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
+        // expected-error @+1 {{an MMA in flight crosses an iteration of this loop and needs exactly one wait there}}
+        %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %f) -> !f {
+          %g = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
+          sm.await reads %t : !f
+          scf.yield %g : !f
+        }
+        %0 = sm.await %r : !f
       }
-      %0 = sm.await %r : !f
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -269,20 +446,23 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @released_too_early(%a: !sm.shared<64x64xbf16, 128>) {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      // expected-note @+1 {{the MMA is here}}
-      %f = sm.wgmma %a, %t depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
-        -> !sm.inflight<tensor<64x16xf32, #c>>
-      // expected-error @+1 {{releases a slot that an MMA in flight still reads}}
-      sm.release %b[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %zero = arith.constant 0 : i32
+        %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-note @+1 {{the MMA is here}}
+        %f = sm.wgmma %a, %t depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+          -> !sm.inflight<tensor<64x16xf32, #c>>
+        // expected-error @+1 {{releases a slot that an MMA in flight still reads}}
+        sm.release %b[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -292,18 +472,21 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @read_after_the_release() {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      // expected-note @+1 {{the release is here}}
-      sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      // expected-error @+1 {{reads a tile after its slot was released}}
-      %0 = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %zero = arith.constant 0 : i32
+        %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-note @+1 {{the release is here}}
+        sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-error @+1 {{reads a tile after its slot was released}}
+        %0 = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -314,7 +497,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
-  // expected-error @+1 {{must be in the consumer region of 'sm.roles'}}
+  // expected-error @+1 {{must be in a role of 'sm.roles'}}
   sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
   return
 }
@@ -325,13 +508,31 @@ func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<6
 
 func.func @turns_with_two_tensors(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>,
                                   %w: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32) {
-  sm.roles producer 40 {
-  } consumer 232 {
-    sm.add_out %x, %s, %v[%i, %i] turn %n of %turns[%i] next %n
-      : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
-    // expected-error @+1 {{is made by the adder; all such additions need one buffer, one layout, one tensor and its counters}}
-    sm.add_out %x, %s, %w[%i, %i] turn %n of %turns[%i] next %n
-      : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+  sm.roles {
+    compute warps 4 registers 232 {
+      sm.add_out %x, %s, %v[%i, %i] turn %n of %turns[%i] next %n
+        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+      // expected-error @+1 {{is made by the adder; all such additions need one buffer, one layout, one tensor and its counters}}
+      sm.add_out %x, %s, %w[%i, %i] turn %n of %turns[%i] next %n
+        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @no_warp_for_the_adder(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>,
+                                 %i: index) {
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{is made by the adder, but the last warpgroup has no free warp for it}}
+      sm.add_out %x, %s, %v[%i, %i] by_adder : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    }
   }
   return
 }
@@ -361,16 +562,19 @@ func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @a_store_to_a_ring_that_is_released(%x: tensor<64x64xbf16, #c>) {
     %zero = arith.constant 0 : i32
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      // expected-error @+1 {{stores to a channel that the producer fills, or whose slots are released}}
-      sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %b = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        // expected-error @+1 {{stores to a channel whose slots are released}}
+        sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }

@@ -16,10 +16,10 @@ int64_t cuda::slotsIn(Loop loop, int64_t stages) {
   return isInnermost ? stages : loop ? 2 : 1;
 }
 
-Value cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots) {
+sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from, StringRef to) {
   auto type = sm::ChannelType::get(b.getContext(), slots, tile);
-  Value ring = sm::AllocOp::create(b, type.ring(), IntegerAttr());
-  return sm::ChannelOp::create(b, type, ring);
+  Value ring = tile ? sm::AllocOp::create(b, type.ring(), IntegerAttr()).getResult() : Value();
+  return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to), /*per_warpgroup=*/from == to);
 }
 
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
@@ -110,15 +110,15 @@ Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
 Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
   for (sm::LoadSharedOp fetch : loads_) {
     b.setLoc(fetch.getLoc());
-    channels_[fetch] = makeChannel(b, fetch.getType(), slotsIn(loopOf(fetch)));
+    channels_[fetch] = makeChannel(b, fetch.getType(), slotsIn(loopOf(fetch)), kLoad, kCompute);
   }
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
   for (sm::LoadSharedOp fetch : loads_)
     if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop))) {
       b.setLoc(nextWorkOf(loop).getLoc());
-      auto type = sm::ChannelType::get(b.getContext(), slotsIn(cast<Loop>(*loop)), sm::SharedType());
-      channels_[nextWorkOf(loop)] = sm::ChannelOp::create(b, type, Value());
+      channels_[nextWorkOf(loop)] =
+          makeChannel(b, /*tile=*/sm::SharedType(), slotsIn(cast<Loop>(*loop)), kLoad, kCompute);
     }
 }
 

@@ -24,8 +24,13 @@ inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getPar
 /// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
 int64_t slotsIn(Loop loop, int64_t stages);
 
-/// Creates a channel of `slots` tiles, with its ring in shared memory.
-mlir::Value makeChannel(mlir::ImplicitLocOpBuilder &b, sm::SharedType tile, int64_t slots);
+/// The role that computes, and the one that loads tiles for it.
+constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load";
+
+/// Creates a channel of `slots` tiles, with its ring in shared memory, or of work indices if `tile` is null. If the
+/// readers fill it for each other, each of their warpgroups has a full mbarrier of its own.
+sm::ChannelOp makeChannel(mlir::ImplicitLocOpBuilder &b, sm::SharedType tile, int64_t slots, llvm::StringRef from,
+                          llvm::StringRef to);
 
 /// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
@@ -84,10 +89,10 @@ private:
 /// Returns the first or last op of the load's block that uses the tile or contains a user.
 mlir::Operation *userIn(sm::LoadSharedOp fetch, bool last);
 
-/// Fills the producer region with the producer loads of all rings and the loops around them.
+/// Fills the role that loads with the producer loads of all rings and the loops around them.
 void buildProducer(const Rings &rings, sm::RolesOp roles);
 
-/// Replaces each load in the consumer region by a consumer wait, adds a release after its last use, and makes loops
+/// Replaces each load in the role that computes by a consumer wait, adds a release after its last use, and makes loops
 /// carry ring positions. Call it after buildProducer, because it erases the loads that `rings` refers to.
 void buildConsumers(const Rings &rings, sm::RolesOp roles);
 

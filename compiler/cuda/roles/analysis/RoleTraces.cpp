@@ -13,21 +13,12 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-using Kind = RoleEvent::Kind;
-
 namespace {
-constexpr size_t kMaxEvents = 128;
+constexpr size_t kMaxSteps = 128;
 constexpr int64_t kMaxIterations = 1024;
 
-bool isEvent(Operation *op) {
-  return isa<sm::ProducerLoadOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::ConsumerWaitOp, sm::ProducerStoreOp,
-             sm::ReleaseOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(op);
-}
-
 bool containsEvent(Operation *op) {
-  auto stopAtEvent = [](Operation *inside) {
-    return isEvent(inside) ? WalkResult::interrupt() : WalkResult::advance();
-  };
+  auto stopAtEvent = [](sm::RoleEventOpInterface) { return WalkResult::interrupt(); };
   return op->walk(stopAtEvent).wasInterrupted();
 }
 
@@ -36,7 +27,7 @@ class Needs {
 public:
   explicit Needs(Region &role) {
     role.walk([&](Operation *op) {
-      if (isEvent(op))
+      if (isa<sm::RoleEventOpInterface>(op))
         for (Value operand : op->getOperands())
           if (operand.getType().isInteger(32))
             values_.insert(operand);
@@ -106,13 +97,17 @@ private:
     for (Operation &op : block.without_terminator())
       if (!run(&op))
         return false;
-    return trace_.events.size() <= kMaxEvents;
+    return trace_.steps.size() <= kMaxSteps;
   }
 
   static bool isScalar(Value value) { return isa<IntegerType, IndexType>(value.getType()); }
 
   bool run(Operation *op) {
-    if (!isEvent(op) && !needs_.hasEvents(op) && !needs_.needsAnyResult(op))
+    if (auto events = dyn_cast<sm::RoleEventOpInterface>(op)) {
+      addSteps(events);
+      return true;
+    }
+    if (!needs_.hasEvents(op) && !needs_.needsAnyResult(op))
       return true;
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return run(loop);
@@ -120,48 +115,22 @@ private:
       return run(loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return run(branch);
-    if (!addEvents(op))
-      for (Value result : op->getResults())
-        if (isScalar(result))
-          values_[result] = evaluate(op, result);
+    for (Value result : op->getResults())
+      if (isScalar(result))
+        values_[result] = evaluate(op, result);
     return true;
   }
 
-  //===-- Events -------------------------------------------------------------------------------------------------===//
+  //===-- Steps --------------------------------------------------------------------------------------------------===//
 
-  template <class Op> void add(Kind kind, Op op) {
-    trace_.events.push_back(
-        {kind, op, sm::channelOf(op.getChannel()), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
-  }
-
-  bool addEvents(Operation *op) {
-    if (auto load = dyn_cast<sm::ProducerLoadOp>(op)) {
-      add(Kind::waitEmpty, load), add(Kind::fill, load);
-    } else if (auto work = dyn_cast<sm::ProduceWorkOp>(op)) {
-      add(Kind::waitEmpty, work), add(Kind::fill, work);
-      values_[work.getResult()] = drawn_++;
-    } else if (auto work = dyn_cast<sm::ConsumeWorkOp>(op)) {
-      add(Kind::waitFull, work);
-      values_[work.getResult()] = drawn_++;
-    } else if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op)) {
-      if (!wait.getAlreadyFull())
-        add(Kind::waitFull, wait);
-    } else if (auto store = dyn_cast<sm::ProducerStoreOp>(op)) {
-      add(Kind::store, store);
-    } else if (auto release = dyn_cast<sm::ReleaseOp>(op)) {
-      trace_.events.push_back(
-          {Kind::release, op, sm::channelOf(release.getChannel()), values_.lookup(release.getSlot())});
-    } else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op)) {
-      if (turn.getChannel())
-        add(Kind::takeTurn, turn);
-      else
-        trace_.events.push_back({Kind::takeTurn, op});
-    } else if (isa<sm::SequenceArriveOp>(op)) {
-      trace_.events.push_back({Kind::passTurn, op});
-    } else {
-      return false;
-    }
-    return true;
+  /// Adds what `op` does. A number that it returns is a work index.
+  void addSteps(sm::RoleEventOpInterface op) {
+    for (const sm::RoleEvent &event : op.getEvents())
+      trace_.steps.push_back({event.kind, op, event.channel ? sm::channelOf(event.channel) : sm::ChannelOp(),
+                              values_.lookup(event.slot), values_.lookup(event.phase)});
+    for (Value result : op->getResults())
+      if (isScalar(result))
+        values_[result] = drawn_++;
   }
 
   //===-- Control flow -------------------------------------------------------------------------------------------===//

@@ -8,29 +8,20 @@
 
 namespace tegula::cuda {
 
-/// A wait or an arrival.
-struct RoleEvent {
-  enum class Kind {
-    waitEmpty, ///< Until a slot is empty.
-    fill,      ///< The slot becomes full.
-    waitFull,  ///< Until a slot is full.
-    release,   ///< The slot becomes empty for this warpgroup.
-    store,     ///< This warpgroup has stored its part of a slot.
-    takeTurn,  ///< Until the warpgroup before this one passes the turn; with a channel, by its store.
-    passTurn,
-  };
-  Kind kind;
+/// A wait or an arrival of an op, with numbers.
+struct RoleStep {
+  sm::RoleEvent::Kind kind;
   mlir::Operation *op;
   sm::ChannelOp channel = {}; ///< Null for turns that no store passes.
   int64_t slot = 0, phase = 0;
 };
 
 struct RoleTrace {
-  std::vector<RoleEvent> events;
-  bool isCut = false; ///< True if the role goes on after these events.
+  std::vector<RoleStep> steps;
+  bool isCut = false; ///< True if the role goes on after these steps.
 };
 
-/// Returns the first events of a role, all of whose warpgroups do the same. The sizes of tensors, and what the program
+/// Returns the first steps of a role, all of whose warpgroups do the same. The sizes of tensors, and what the program
 /// reads from them, are numbers that depend on `scenario` and on the op alone, so that all roles see the same.
 RoleTrace traceOf(mlir::Region &role, unsigned scenario);
 

@@ -7,7 +7,7 @@
 // the loop. In the first iteration the carried values are constants: half of 0 is 0. Comparisons with the first
 // iteration are constants in all of them.
 // CHECK-LABEL: func @two_products
-// CHECK: consumer
+// CHECK: compute
 // CHECK: sm.sequence_init
 // CHECK: %[[Q:.*]] = sm.consumer_wait
 // CHECK: scf.if
@@ -38,49 +38,52 @@
 // No tile follows that needs the slot of the last one, so it is not released.
 // CHECK-NOT: sm.release
 // CHECK: } else {
-module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
   func.func @two_products(%n: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
-    %qb = sm.channel %qring : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
+    %qb = sm.channel %qring from load to [compute] : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     %vring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %vb = sm.channel %vring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      %half = arith.constant dense<0.5> : tensor<128x64xf32, #c>
-      %q = sm.consumer_wait %qb[%zero] phase %zero : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
-      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
-          -> (tensor<128x64xf32, #c>, i32) {
-        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %v = sm.consumer_wait %vb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %e = math.exp2 %s : tensor<128x64xf32, #c>
-        %later = arith.cmpi ne, %j, %c0 : index
-        %weights = scf.if %later -> tensor<128x64xf32, #c> {
-          %less = arith.mulf %e, %half : tensor<128x64xf32, #c>
-          scf.yield %less : tensor<128x64xf32, #c>
-        } else {
-          scf.yield %e : tensor<128x64xf32, #c>
+    %vb = sm.channel %vring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+        %half = arith.constant dense<0.5> : tensor<128x64xf32, #c>
+        %q = sm.consumer_wait %qb[%zero] phase %zero : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
+        %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+            -> (tensor<128x64xf32, #c>, i32) {
+          %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %v = sm.consumer_wait %vb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %e = math.exp2 %s : tensor<128x64xf32, #c>
+          %later = arith.cmpi ne, %j, %c0 : index
+          %weights = scf.if %later -> tensor<128x64xf32, #c> {
+            %less = arith.mulf %e, %half : tensor<128x64xf32, #c>
+            scf.yield %less : tensor<128x64xf32, #c>
+          } else {
+            scf.yield %e : tensor<128x64xf32, #c>
+          }
+          %p = arith.truncf %weights : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+          %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+          %scaled = arith.mulf %o, %half : tensor<128x64xf32, #c>
+          %g = sm.wgmma %words, %v depth 64 acc %scaled
+            : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+            -> !sm.inflight<tensor<128x64xf32, #c>>
+          %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %vb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %other = arith.xori %phase, %one : i32
+          scf.yield %next, %other : tensor<128x64xf32, #c>, i32
         }
-        %p = arith.truncf %weights : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
-        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
-        %scaled = arith.mulf %o, %half : tensor<128x64xf32, #c>
-        %g = sm.wgmma %words, %v depth 64 acc %scaled
-          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
-          -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %vb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %other = arith.xori %phase, %one : i32
-        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -91,11 +94,14 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 
 // CHECK-LABEL: func @no_products
 // CHECK-NOT: sm.sequence_init
-module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64} {
   func.func @no_products() {
     // expected-remark @+1 {{overlap=pingpong has no effect: no loop has an MMA of whole warpgroups (wgmma)}}
-    sm.roles producer 32 {
-    } consumer 232 {
+    sm.roles {
+      compute warps 4 registers 232 {
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -129,35 +135,38 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 // CHECK-NOT: already_full
 // CHECK: sm.wgmma
 // CHECK-NOT: sm.sequence_init
-module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
   func.func @computed_right_operand(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
-          -> (tensor<128x64xf32, #c>, i32) {
-        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
-        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
-        %values = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #v>
-        %doubled = arith.addf %values, %values : tensor<64x64xbf16, #v>
-        %v = sm.to_shared %doubled : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
-        %g = sm.wgmma %words, %v depth 64 acc %o
-          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
-          -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %other = arith.xori %phase, %one : i32
-        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+        %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+            -> (tensor<128x64xf32, #c>, i32) {
+          %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+          %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+          %values = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #v>
+          %doubled = arith.addf %values, %values : tensor<64x64xbf16, #v>
+          %v = sm.to_shared %doubled : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+          %g = sm.wgmma %words, %v depth 64 acc %o
+            : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+            -> !sm.inflight<tensor<128x64xf32, #c>>
+          %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %other = arith.xori %phase, %one : i32
+          scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -179,33 +188,36 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK: sm.await
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
 // CHECK: sm.await
-module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
   func.func @tile_of_two_products(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose MMAs follow each other: the last MMA reads a tile of shared memory that the next iteration may overwrite}}
-      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
-          -> (tensor<128x64xf32, #c>, i32) {
-        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
-        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
-        %g = sm.wgmma %words, %k depth 64 acc %o
-          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
-          -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %other = arith.xori %phase, %one : i32
-        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+        // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose MMAs follow each other: the last MMA reads a tile of shared memory that the next iteration may overwrite}}
+        %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+            -> (tensor<128x64xf32, #c>, i32) {
+          %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+          %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+          %g = sm.wgmma %words, %k depth 64 acc %o
+            : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+            -> !sm.inflight<tensor<128x64xf32, #c>>
+          %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %other = arith.xori %phase, %one : i32
+          scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -232,32 +244,35 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK: scf.yield %[[F]],
 // CHECK: tile.steps = "p0 p0.end@1"
 // CHECK: sm.await %[[LAST]]#0
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @one_product(%n: index) {
     %aring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %ab = sm.channel %aring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %ab = sm.channel %aring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     %bring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %bb = sm.channel %bring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
-      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %none, %slot = %zero, %phase = %zero)
-          -> (tensor<64x64xf32, #c>, i32, i32) {
-        %a = sm.consumer_wait %ab[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %b = sm.consumer_wait %bb[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %a, %b depth 64 acc %sum
-          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %ab[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        sm.release %bb[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %next = arith.xori %slot, %one : i32
-        %nextPhase = arith.xori %phase, %slot : i32
-        scf.yield %s, %next, %nextPhase : tensor<64x64xf32, #c>, i32, i32
+    %bb = sm.channel %bring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+        %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %none, %slot = %zero, %phase = %zero)
+            -> (tensor<64x64xf32, #c>, i32, i32) {
+          %a = sm.consumer_wait %ab[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %b = sm.consumer_wait %bb[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %a, %b depth 64 acc %sum
+            : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+          sm.release %ab[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          sm.release %bb[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %next = arith.xori %slot, %one : i32
+          %nextPhase = arith.xori %phase, %slot : i32
+          scf.yield %s, %next, %nextPhase : tensor<64x64xf32, #c>, i32, i32
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -280,21 +295,24 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: sm.wgmma
 // CHECK: sm.await %[[T]]
 // CHECK: tile.steps = "s t u"
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @independent_products(%n: index, %one: index, %a: !t, %b: !t, %none: tensor<64x64xf32, #c>,
                                   %words: tensor<64x32xi32, #c>) {
-    sm.roles producer 32 {
-    } consumer 232 {
-      %r:2 = scf.for %j = %one to %n step %one iter_args(%x = %none, %y = %none)
-          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
-        %f = sm.wgmma %a, %b depth 64 {tile.label = "s"} : !t, !t -> !f
-        %s = sm.await %f : !f
-        %e = math.exp2 %s : tensor<64x64xf32, #c>
-        %g = sm.wgmma %b, %a depth 64 acc %e {tile.label = "u"} : !t, !t, tensor<64x64xf32, #c> -> !f
-        %u = sm.await %g : !f
-        %h = sm.wgmma %a, %a depth 64 {tile.label = "t"} : !t, !t -> !f
-        %t = sm.await %h : !f
-        scf.yield %u, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %r:2 = scf.for %j = %one to %n step %one iter_args(%x = %none, %y = %none)
+            -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+          %f = sm.wgmma %a, %b depth 64 {tile.label = "s"} : !t, !t -> !f
+          %s = sm.await %f : !f
+          %e = math.exp2 %s : tensor<64x64xf32, #c>
+          %g = sm.wgmma %b, %a depth 64 acc %e {tile.label = "u"} : !t, !t, tensor<64x64xf32, #c> -> !f
+          %u = sm.await %g : !f
+          %h = sm.wgmma %a, %a depth 64 {tile.label = "t"} : !t, !t -> !f
+          %t = sm.await %h : !f
+          scf.yield %u, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -318,27 +336,30 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-NEXT: %[[SECOND:.*]] = sm.wgmma
 // CHECK-NEXT: sm.wgmma
 // CHECK-NEXT: sm.await %[[SECOND]]
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @tile_after_a_loop(%n: index, %one: index, %ring: !sm.shared<2x64x64xbf16, 128>, %a: !t, %zero: i32,
                                %none: tensor<64x64xf32, #c>) {
-    %inner = sm.channel %ring : !channel
-    %outer = sm.channel %ring : !channel
-    sm.roles producer 32 {
-    } consumer 232 {
-      %r:2 = scf.for %i = %one to %n step %one iter_args(%x = %none, %y = %none)
-          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
-        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
-        %s = sm.await %f : !f
-        scf.for %j = %one to %n step %one {
-          %k = sm.consumer_wait %inner[%zero] phase %zero : !channel
-          sm.release %inner[%zero] per_warp : !channel
-        }
-        %q = sm.consumer_wait %outer[%zero] phase %zero : !channel
-        %g = sm.wgmma %q, %q depth 64 : !t, !t -> !f
-        %t = sm.await %g : !f
-        sm.release %outer[%zero] : !channel
-        scf.yield %s, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
-      } {tile.steps = "p1 p0"}
+    %inner = sm.channel %ring from load to [compute] : !channel
+    %outer = sm.channel %ring from load to [compute] : !channel
+    sm.roles {
+      compute warps 4 registers 232 {
+        %r:2 = scf.for %i = %one to %n step %one iter_args(%x = %none, %y = %none)
+            -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+          %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+          %s = sm.await %f : !f
+          scf.for %j = %one to %n step %one {
+            %k = sm.consumer_wait %inner[%zero] phase %zero : !channel
+            sm.release %inner[%zero] per_warp : !channel
+          }
+          %q = sm.consumer_wait %outer[%zero] phase %zero : !channel
+          %g = sm.wgmma %q, %q depth 64 : !t, !t -> !f
+          %t = sm.await %g : !f
+          sm.release %outer[%zero] : !channel
+          scf.yield %s, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+        } {tile.steps = "p1 p0"}
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -362,34 +383,37 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-NOT: sm.convert
 // CHECK: sm.producer_store
 // CHECK: sm.release {{.*}} per_warp
-module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
   func.func @release_after_a_turn(%n: index, %q: !sm.shared<128x64xbf16, 128>, %ring: !sm.shared<2x64x64xbf16, 128>) {
-    %keys = sm.channel %ring : !channel
-    %others = sm.channel %ring : !channel
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      %r = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none) -> (tensor<128x64xf32, #c>) {
-        %k = sm.consumer_wait %keys[%zero] phase %zero : !channel
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
-          : !sm.shared<128x64xbf16, 128>, !tile -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %keys[%zero] : !channel
-        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
-        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
-        %slot = sm.consumer_wait %others[%zero] phase %zero : !channel
-        %values = sm.read %slot : !tile -> tensor<64x64xbf16, #v>
-        sm.proxy_fence
-        sm.release %others[%zero] per_warp : !channel
-        %converted = sm.convert %values : tensor<64x64xbf16, #v> -> tensor<64x64xbf16, #w>
-        %v = sm.to_shared %converted : tensor<64x64xbf16, #w> -> !tile
-        %g = sm.wgmma %words, %v depth 64 acc %o
-          : tensor<128x32xi32, #words>, !tile, tensor<128x64xf32, #c> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        scf.yield %next : tensor<128x64xf32, #c>
+    %keys = sm.channel %ring from load to [compute] : !channel
+    %others = sm.channel %ring from load to [compute] : !channel
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+        %r = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none) -> (tensor<128x64xf32, #c>) {
+          %k = sm.consumer_wait %keys[%zero] phase %zero : !channel
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+            : !sm.shared<128x64xbf16, 128>, !tile -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %keys[%zero] : !channel
+          %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+          %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+          %slot = sm.consumer_wait %others[%zero] phase %zero : !channel
+          %values = sm.read %slot : !tile -> tensor<64x64xbf16, #v>
+          sm.proxy_fence
+          sm.release %others[%zero] per_warp : !channel
+          %converted = sm.convert %values : tensor<64x64xbf16, #v> -> tensor<64x64xbf16, #w>
+          %v = sm.to_shared %converted : tensor<64x64xbf16, #w> -> !tile
+          %g = sm.wgmma %words, %v depth 64 acc %o
+            : tensor<128x32xi32, #words>, !tile, tensor<128x64xf32, #c> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+          scf.yield %next : tensor<128x64xf32, #c>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -409,29 +433,32 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK: sm.producer_store
 // CHECK: sm.producer_store %{{.*}}, %[[LAST]][
 // CHECK: tile.steps = "< p0.rhs p1.rhs > p0@1 p1@1"
-module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
   func.func @turn_of_two_stores(%n: index, %q: !sm.shared<128x64xbf16, 128>, %x: tensor<64x64xbf16, #v>,
                                 %y: tensor<64x64xbf16, #v>) {
-    sm.roles producer 32 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %a = %x, %b = %y)
-          -> (tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>) {
-        %second = arith.addf %b, %y : tensor<64x64xbf16, #v>
-        %v1 = sm.to_shared %second : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
-        %first = arith.addf %a, %x : tensor<64x64xbf16, #v>
-        %v0 = sm.to_shared %first : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
-        %f = sm.wgmma %q, %v0 depth 64 acc %o
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
-          -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        %g = sm.wgmma %q, %v1 depth 64 acc %s
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
-          -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        scf.yield %next, %first, %second : tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+        %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %a = %x, %b = %y)
+            -> (tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>) {
+          %second = arith.addf %b, %y : tensor<64x64xbf16, #v>
+          %v1 = sm.to_shared %second : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+          %first = arith.addf %a, %x : tensor<64x64xbf16, #v>
+          %v0 = sm.to_shared %first : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+          %f = sm.wgmma %q, %v0 depth 64 acc %o
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+            -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          %g = sm.wgmma %q, %v1 depth 64 acc %s
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+            -> !sm.inflight<tensor<128x64xf32, #c>>
+          %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+          scf.yield %next, %first, %second : tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -453,34 +480,37 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK-NEXT: sm.release
 // CHECK: sm.await %[[OTHER]]
 // CHECK: tile.steps = "p1 p0"
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @only_slot_first(%n: index, %q: !sm.shared<64x64xbf16, 128>, %w: !sm.shared<64x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
-      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none, %phase = %zero)
-          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32) {
-        %f = sm.wgmma %q, %w depth 64 acc %o
-          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-        %s2 = arith.addf %s, %s : tensor<64x64xf32, #c>
-        %s4 = arith.addf %s2, %s2 : tensor<64x64xf32, #c>
-        %s8 = arith.addf %s4, %s4 : tensor<64x64xf32, #c>
-        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %g = sm.wgmma %q, %k depth 64 acc %p
-          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %other = arith.xori %phase, %one : i32
-        scf.yield %s8, %t, %other : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+        %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none, %phase = %zero)
+            -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32) {
+          %f = sm.wgmma %q, %w depth 64 acc %o
+            : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+          %s2 = arith.addf %s, %s : tensor<64x64xf32, #c>
+          %s4 = arith.addf %s2, %s2 : tensor<64x64xf32, #c>
+          %s8 = arith.addf %s4, %s4 : tensor<64x64xf32, #c>
+          %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %g = sm.wgmma %q, %k depth 64 acc %p
+            : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %other = arith.xori %phase, %one : i32
+          scf.yield %s8, %t, %other : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -499,32 +529,35 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-COUNT-2: sm.pack
 // CHECK-NEXT: sm.wgmma
 // CHECK-NEXT: sm.wgmma
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @packed_before_the_first(%n: index, %q: !sm.shared<64x64xbf16, 128>, %w: !sm.shared<64x64xbf16, 128>) {
-    sm.roles producer 32 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
-      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none)
-          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
-        %e = sm.wgmma %q, %w depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %s = sm.await %e : !sm.inflight<tensor<64x64xf32, #c>>
-        %h = arith.truncf %s : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
-        %first = sm.pack %h : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
-        %f = sm.wgmma %first, %w depth 64 acc %o
-          : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %t = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-        %twice = arith.addf %s, %s : tensor<64x64xf32, #c>
-        %h2 = arith.truncf %twice : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
-        %second = sm.pack %h2 : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
-        %g = sm.wgmma %second, %w depth 64 acc %p
-          : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
-          -> !sm.inflight<tensor<64x64xf32, #c>>
-        %u = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
-        scf.yield %t, %u : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+        %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none)
+            -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+          %e = sm.wgmma %q, %w depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %s = sm.await %e : !sm.inflight<tensor<64x64xf32, #c>>
+          %h = arith.truncf %s : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
+          %first = sm.pack %h : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
+          %f = sm.wgmma %first, %w depth 64 acc %o
+            : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %t = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+          %twice = arith.addf %s, %s : tensor<64x64xf32, #c>
+          %h2 = arith.truncf %twice : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
+          %second = sm.pack %h2 : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
+          %g = sm.wgmma %second, %w depth 64 acc %p
+            : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+            -> !sm.inflight<tensor<64x64xf32, #c>>
+          %u = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+          scf.yield %t, %u : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -548,34 +581,37 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: tile.pipelined
 // CHECK: sm.consumer_wait %[[W]]
 // CHECK: tile.steps = "p0 p1"
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @tile_after_an_inner_loop(%n: index, %zero: i32, %q: !t, %r: !sm.shared<2x64x64xbf16, 128>) {
-    %w = sm.channel %r : !two
-    %v = sm.channel %r : !two
-    sm.roles producer 32 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %one = arith.constant 1 : i32
-      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
-      %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%o = %none, %p = %none)
-          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
-        %e = sm.wgmma %q, %q depth 64 acc %p : !t, !t, tensor<64x64xf32, #c> -> !f
-        %s = sm.await %e : !f
-        %inner:2 = scf.for %j = %c0 to %n step %c1 iter_args(%part = %s, %slot = %zero)
-            -> (tensor<64x64xf32, #c>, i32) {
-          %b = sm.consumer_wait %v[%slot] phase %zero : !two
-          %g = sm.wgmma %b, %b depth 64 acc %part : !t, !t, tensor<64x64xf32, #c> -> !f
-          %a = sm.await %g : !f
-          sm.release %v[%slot] : !two
-          %other = arith.xori %slot, %one : i32
-          scf.yield %a, %other : tensor<64x64xf32, #c>, i32
+    %w = sm.channel %r from load to [compute] : !two
+    %v = sm.channel %r from load to [compute] : !two
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %one = arith.constant 1 : i32
+        %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+        %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%o = %none, %p = %none)
+            -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+          %e = sm.wgmma %q, %q depth 64 acc %p : !t, !t, tensor<64x64xf32, #c> -> !f
+          %s = sm.await %e : !f
+          %inner:2 = scf.for %j = %c0 to %n step %c1 iter_args(%part = %s, %slot = %zero)
+              -> (tensor<64x64xf32, #c>, i32) {
+            %b = sm.consumer_wait %v[%slot] phase %zero : !two
+            %g = sm.wgmma %b, %b depth 64 acc %part : !t, !t, tensor<64x64xf32, #c> -> !f
+            %a = sm.await %g : !f
+            sm.release %v[%slot] : !two
+            %other = arith.xori %slot, %one : i32
+            scf.yield %a, %other : tensor<64x64xf32, #c>, i32
+          }
+          %k = sm.consumer_wait %w[%zero] phase %zero : !two
+          %h = sm.wgmma %k, %k depth 64 acc %o : !t, !t, tensor<64x64xf32, #c> -> !f
+          %next = sm.await %h : !f
+          sm.release %w[%zero] : !two
+          scf.yield %next, %inner#0 : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
         }
-        %k = sm.consumer_wait %w[%zero] phase %zero : !two
-        %h = sm.wgmma %k, %k depth 64 acc %o : !t, !t, tensor<64x64xf32, #c> -> !f
-        %next = sm.await %h : !f
-        sm.release %w[%zero] : !two
-        scf.yield %next, %inner#0 : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+      }
+      load warps 1 registers 32 {
       }
     }
     return

@@ -4,14 +4,20 @@
 
 // The producer repeats the scalars and the loop, without the values that the loop carries. Consumers wait before the
 // first use of a tile and release it after the wait for the last MMA.
-// CHECK: tile.producer_warps = 4
 // CHECK-LABEL: func @two_loads
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[N:.*]]: index)
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<1x128x64xbf16, 128>
-// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<1, 
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} from load to [compute] : !sm.channel<1,
 // CHECK: %[[KS:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
-// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
-// CHECK: sm.roles producer 40 {
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<3
+// CHECK: compute warps 8 registers 232 {
+// CHECK: %[[QR:.*]] = sm.consumer_wait %[[QB]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
+// CHECK: %[[KR:.*]] = sm.consumer_wait %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
+// CHECK: sm.await %[[S]]
+// CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
+// CHECK: load warps 1 registers 40 {
 // CHECK: %[[ROW:.*]] = arith.muli
 // CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QB]]
 // CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[N]] {{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0{{.*}}) -> (i32, i32)
@@ -21,13 +27,6 @@
 // CHECK: %[[OTHER:.*]] = arith.xori %[[PHASE]]
 // CHECK: arith.select %[[CLOSES]], %{{.*}}, %[[NEXT]]
 // CHECK: arith.select %[[CLOSES]], %[[OTHER]], %[[PHASE]]
-// CHECK: } consumer 232 {
-// CHECK: %[[QR:.*]] = sm.consumer_wait %[[QB]]
-// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
-// CHECK: %[[KR:.*]] = sm.consumer_wait %[[KB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
-// CHECK: sm.await %[[S]]
-// CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @two_loads(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -55,8 +54,8 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 
 // The accumulators of a loop take more than 192 registers of a thread. The producer does with 24.
 // CHECK-LABEL: func @many_accumulators
-// CHECK: sm.roles producer 24 {
-// CHECK: } consumer 240 {
+// CHECK: compute warps 8 registers 240 {
+// CHECK: load warps 1 registers 24 {
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
   func.func @many_accumulators(%q: !sm.shared<128x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -86,13 +85,13 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 // The producer loads the bound of the loop itself.
 // CHECK-LABEL: func @a_bound_from_memory
-// CHECK: sm.roles producer 40 {
+// CHECK: compute warps 8
+// CHECK: tile.gather
+// CHECK: load warps 1 registers 40 {
 // CHECK: %[[END:.*]] = tile.gather %arg1[%{{.*}}] : !tile.view<1xi32>, index -> i32
 // CHECK: %[[N:.*]] = arith.index_cast %[[END]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
 // CHECK: sm.producer_load
-// CHECK: } consumer
-// CHECK: tile.gather
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
   func.func @a_bound_from_memory(%k: !tile.view<2xbf16>, %ends: !tile.view<1xi32>, %q: !sm.shared<128x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
@@ -122,11 +121,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
 // CHECK: sm.alloc : !sm.shared<2x64x96xf32, 128>
-// CHECK: sm.roles producer 40 {
-// CHECK: sm.producer_load %arg0[
-// CHECK: sm.producer_load %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
-// CHECK: sm.producer_load %arg3[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
-// CHECK: } consumer
+// CHECK: compute warps 4
 // CHECK: sm.await
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
 // CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
@@ -135,6 +130,10 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-NEXT: sm.release %{{.*}} per_warp
 // CHECK: sm.fallback_copy %{{.*}}, %arg3[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK: sm.release %{{.*}} per_warp
+// CHECK: load warps 1 registers 40 {
+// CHECK: sm.producer_load %arg0[
+// CHECK: sm.producer_load %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
+// CHECK: sm.producer_load %arg3[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_for_registers(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %small: !tile.view<2xf32>,
                                   %q: !sm.shared<64x64xbf16, 128>) {
@@ -170,15 +169,10 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // that of an MMA's operand, so it needs no mbarriers of its own for this. Other vectors stay loads of the consumers.
 // CHECK-LABEL: func @vectors
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64xf32, 0>
-// CHECK: %[[BARS:.*]] = sm.channel {{.*}}: !sm.channel<2
+// CHECK: %[[BARS:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<2
 // CHECK: sm.alloc : !sm.shared<2x64x64xbf16, 128>
-// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<2
-// CHECK: sm.roles producer 40 {
-// CHECK: sm.producer_load %arg0[
-// CHECK: %[[ROW:.*]] = tile.slice %arg1
-// CHECK: sm.producer_load %[[ROW]][%{{.*}}] [64], %[[BARS]]{{.*}} tma_only
-// CHECK-NOT: sm.producer_load
-// CHECK: } consumer
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<2
+// CHECK: compute warps 4
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %[[BARS]]{{.*}} : !sm.channel<{{.}}, !sm.shared<64xf32, 0>>
 // CHECK: sm.read_or_load %[[TILE]], %{{.*}}[%{{.*}}] {fill = 0x7F800000 : f32}
 // CHECK-COUNT-3: tile.load
@@ -186,6 +180,11 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release %[[KB]]{{.*}} per_warp
 // CHECK-NOT: sm.release
+// CHECK: load warps 1 registers 40 {
+// CHECK: sm.producer_load %arg0[
+// CHECK: %[[ROW:.*]] = tile.slice %arg1
+// CHECK: sm.producer_load %[[ROW]][%{{.*}}] [64], %[[BARS]]{{.*}} tma_only
+// CHECK-NOT: sm.producer_load
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @vectors(%k: !tile.view<2xbf16>, %lse: !tile.view<2xf32>, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
@@ -220,8 +219,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // A vector whose load is separated from that of the matrix by the loads of an inner loop is released by itself: the
 // producer loads it before it waits for the matrix's slot.
 // CHECK-LABEL: func @vector_before_an_inner_loop
-// CHECK: %[[VECTORS:.*]] = sm.channel {{.*}}: !sm.channel<2, !sm.shared<64xf32, 0>>
-// CHECK: } consumer
+// CHECK: %[[VECTORS:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<2, !sm.shared<64xf32, 0>>
+// CHECK: compute warps 4
 // CHECK: sm.release %[[VECTORS]]
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @vector_before_an_inner_loop(%k: !tile.view<2xbf16>, %lse: !tile.view<1xf32>, %n: index,
@@ -258,7 +257,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // In a later branch, the same tile is read from the same slot, which is released after the branch. Another tile is
 // loaded.
 // CHECK-LABEL: func @a_tile_read_again
-// CHECK: } consumer
+// CHECK: compute warps 4
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
 // CHECK-NEXT: sm.fallback_copy %[[TILE]]
 // CHECK-NEXT: sm.read %[[TILE]]
@@ -308,12 +307,12 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 // If there is no room for another ring, threads load the tile.
 // CHECK-LABEL: func @a_tile_without_room
-// CHECK: sm.roles producer
-// CHECK-COUNT-1: sm.producer_load
-// CHECK-NOT: sm.producer_load
-// CHECK: } consumer
+// CHECK: compute warps 4
 // CHECK-NOT: sm.fallback_copy
 // CHECK: tile.load %arg1
+// CHECK: load warps 1
+// CHECK-COUNT-1: sm.producer_load
+// CHECK-NOT: sm.producer_load
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
   func.func @a_tile_without_room(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index,
                                  %q: !sm.shared<64x64xbf16, 128>) {
@@ -345,15 +344,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK-LABEL: func @two_loops
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<2, 
-// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
-// CHECK: sm.roles producer 32 {
-// CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
-// CHECK: sm.producer_load %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
-// CHECK: %[[K_TURN:.*]]:2 = scf.for {{.*}} iter_args(%[[SLOT:.*]] = %[[SLOT0]], %[[PHASE:.*]] = %[[PHASE0]])
-// CHECK: sm.producer_load %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
-// CHECK: } consumer 128 {
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} from load to [compute] : !sm.channel<2,
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<3
+// CHECK: compute warps 4 registers 128 {
 // CHECK: scf.for
 // CHECK: sm.consumer_wait %[[QB]]
 // CHECK: scf.for
@@ -362,6 +355,12 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
 // CHECK: sm.release %[[QB]][%{{.*}}] per_warp
+// CHECK: load warps 1 registers 32 {
+// CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
+// CHECK: sm.producer_load %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
+// CHECK: %[[K_TURN:.*]]:2 = scf.for {{.*}} iter_args(%[[SLOT:.*]] = %[[SLOT0]], %[[PHASE:.*]] = %[[PHASE0]])
+// CHECK: sm.producer_load %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 3 : i64,
                    tile.instances_per_sm = 3 : i64} {
   func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
@@ -417,10 +416,22 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // ring positions of its own rings.
 // CHECK-LABEL: func @dynamic
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[LAST:.*]]: i32, %{{.*}}: index)
-// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<2, 
-// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
-// CHECK: %[[NB:.*]] = sm.channel {{.*}}: !sm.channel<2
-// CHECK: sm.roles producer 40 {
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} from load to [compute] : !sm.channel<2,
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<3
+// CHECK: %[[NB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<2
+// CHECK: compute warps 8 registers 232 {
+// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
+// CHECK-NEXT: %[[NUMBER:.*]] = sm.consume_work %[[NB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] per_warp
+// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
+// CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
+// CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
+// CHECK: sm.consumer_wait %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
+// CHECK: sm.consumer_wait %[[KB]]
+// CHECK: sm.release %[[QB]][%[[SLOT]]]
+// CHECK: attributes {tile.parallel}
+// CHECK: load warps 1 registers 40 {
 // CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
 // CHECK-NEXT: %[[NUMBER:.*]] = sm.produce_work %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
@@ -435,18 +446,6 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: %[[NEXT:.*]] = arith.select
 // CHECK: %[[OTHER:.*]] = arith.select
 // CHECK: scf.yield %[[NEXT]], %[[OTHER]], %[[TURN]]#0, %[[TURN]]#1
-// CHECK: } consumer 232 {
-// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-// CHECK-NEXT: %[[NUMBER:.*]] = sm.consume_work %[[NB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] per_warp
-// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
-// CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
-// CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
-// CHECK: sm.consumer_wait %[[QB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
-// CHECK: sm.consumer_wait %[[KB]]
-// CHECK: sm.release %[[QB]][%[[SLOT]]]
-// CHECK: attributes {tile.parallel}
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @dynamic(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
                      %last: i32, %n: index) {
@@ -546,7 +545,7 @@ module attributes {tile.roles = "load", tile.chosen = ["roles"], tile.num_warps 
 // An sm.mma may read the same tile. Each warp then releases the tile after it, and a proxy fence follows the sm.mma,
 // because TMA writes to the slot next.
 // CHECK-LABEL: func @a_second_product
-// CHECK: consumer
+// CHECK: compute warps 4
 // CHECK: %[[TILE:.*]] = sm.consumer_wait
 // CHECK: sm.await
 // CHECK-NOT: sm.release
@@ -581,14 +580,15 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 // Lanes may read the same tile to registers. Each warp then releases the tile after the last reader and a proxy fence.
 // CHECK-LABEL: func @a_tile_for_both
-// CHECK: sm.producer_load %arg0
-// CHECK: } consumer
+// CHECK: compute warps 4
 // CHECK: %[[K:.*]] = sm.consumer_wait
 // CHECK: sm.read %[[K]]
 // CHECK: sm.wgmma %arg1, %[[K]]
 // CHECK: sm.await
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release {{.*}} per_warp
+// CHECK: load warps 1
+// CHECK: sm.producer_load %arg0
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_for_both(%k: !tile.view<2xbf16>, %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -617,14 +617,14 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // The slot of a bias is released together with the slot of the keys, which each warp may read once more. The producer
 // waits for the slot of the keys first, and one release after a fence serves both.
 // CHECK-LABEL: func @slots_that_come_back_together
-// CHECK: sm.roles producer
-// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
-// CHECK: sm.producer_load %arg1[
-// CHECK: consumer
+// CHECK: compute warps 4
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
-// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} per_warp
+// CHECK-NEXT: sm.release %[[KEYS:[0-9]+]][{{.*}} per_warp
 // CHECK-NOT: sm.release
+// CHECK: load warps 1
+// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS]][
+// CHECK: sm.producer_load %arg1[
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @slots_that_come_back_together(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
                                            %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
@@ -654,15 +654,15 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 // Two biases share the release of the keys in the same way.
 // CHECK-LABEL: func @two_slots_with_a_third
-// CHECK: sm.roles producer
-// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
-// CHECK: sm.producer_load %arg1[
-// CHECK: sm.producer_load %arg2[
-// CHECK: consumer
+// CHECK: compute warps 4
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
-// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} per_warp
+// CHECK-NEXT: sm.release %[[KEYS:[0-9]+]][{{.*}} per_warp
 // CHECK-NOT: sm.release
+// CHECK: load warps 1
+// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS]][
+// CHECK: sm.producer_load %arg1[
+// CHECK: sm.producer_load %arg2[
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @two_slots_with_a_third(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %other: !tile.view<2xbf16>,
                                            %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
@@ -717,11 +717,11 @@ module attributes {tile.roles = "load", tile.num_warps = 16 : i64, tile.instance
 // The producer loads operands of a matrix product, which begin at any multiple of 8 columns (16 bytes). The columns
 // next to the first operand may hold any numbers, because its 64 columns are whole steps of the MMA's depth.
 // CHECK-LABEL: func @columns
-// CHECK: sm.roles producer
+// CHECK: compute warps 8
+// CHECK: load warps 1
 // CHECK: scf.for %[[K:[^ ]*]] =
 // CHECK-DAG: sm.producer_load %arg0[%{{.*}}, %[[K]]] [128, 64]
 // CHECK-DAG: sm.producer_load %arg1[%[[K]], %{{.*}}] [64, 128]
-// CHECK: } consumer
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 4 : i64} {
   func.func @columns(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %last: index) {
     %c0 = arith.constant 0 : index
@@ -753,9 +753,10 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 
 // The producer loads only tiles that TMA can copy. A remark says what is wrong with each of the others.
 // CHECK-LABEL: func @no_boxes
+// CHECK: compute warps 4
+// CHECK: load warps 1
 // CHECK: sm.producer_load %arg0
 // CHECK-NOT: sm.producer_load
-// CHECK: } consumer
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @no_boxes(%k: !tile.view<2xbf16>, %written: !tile.view<2xbf16> {tile.written}, %n: index, %column: index,
                       %q: !sm.shared<64x64xbf16, 128>) {

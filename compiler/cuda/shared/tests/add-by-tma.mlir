@@ -14,22 +14,25 @@
 // CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c64] by_adder
 // CHECK-COUNT-4: tile.atomic_add
 // CHECK-NOT: sm.add_out
-module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %other: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>,
                        %y: tensor<64x16xf32, #n>) {
-    sm.roles producer 40 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      scf.for %i = %c0 to %n step %c64 {
-        tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-        tile.atomic_add %x, %sum[%i, %c64] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-        tile.atomic_add %y, %sum[%i, %c0] : tensor<64x16xf32, #n>, !tile.view<2xf32>
-        tile.atomic_add %x, %sum[%i, %n] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-        tile.atomic_add %x, %other[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-        %z = tile.load %other[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %n step %c64 {
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %sum[%i, %c64] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %y, %sum[%i, %c0] : tensor<64x16xf32, #n>, !tile.view<2xf32>
+          tile.atomic_add %x, %sum[%i, %n] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %other[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          %z = tile.load %other[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+        }
+        tile.atomic_add %x, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
       }
-      tile.atomic_add %x, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+      load warps 1 registers 40 {
+      }
     }
     return
   }
@@ -42,15 +45,18 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.produc
 // If iterations overlap, each warp makes its own additions.
 // CHECK-LABEL: func.func @overlapping
 // CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
-module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @overlapping(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>) {
-    sm.roles producer 40 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      scf.for %i = %c0 to %n step %c64 {
-        tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-      } {tile.steps = "p0 p1@1"}
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %n step %c64 {
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+        } {tile.steps = "p0 p1@1"}
+      }
+      load warps 1 registers 40 {
+      }
     }
     return
   }
@@ -72,21 +78,24 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.produc
 // CHECK: tile.atomic_add %{{.*}} turn
 // CHECK: sm.add_out
 // CHECK-NOT: turn %
-module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @turns(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %size: index, %x: tensor<64x64xf32, #c>,
                    %y: tensor<64x32xf32, #d>, %n: i32, %m: i32) {
-    sm.roles producer 40 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      scf.for %i = %c0 to %size step %c64 {
-        tile.atomic_add %x, %sum[%i, %c0] turn %n of %turns[%i] next %m
-          : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
-        tile.atomic_add %x, %sum[%i, %c64] turn %m of %turns[%i] next %n
-          : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
-        tile.atomic_add %y, %sum[%i, %c0] turn %n of %turns[%i] next %m
-          : tensor<64x32xf32, #d>, !tile.view<2xf32>, !tile.view<1xi32>
-        tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %size step %c64 {
+          tile.atomic_add %x, %sum[%i, %c0] turn %n of %turns[%i] next %m
+            : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+          tile.atomic_add %x, %sum[%i, %c64] turn %m of %turns[%i] next %n
+            : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+          tile.atomic_add %y, %sum[%i, %c0] turn %n of %turns[%i] next %m
+            : tensor<64x32xf32, #d>, !tile.view<2xf32>, !tile.view<1xi32>
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 40 {
       }
     }
     return

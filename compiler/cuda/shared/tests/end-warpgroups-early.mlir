@@ -10,7 +10,7 @@
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[C63:.*]] = arith.constant 63 : index
 // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
-// CHECK: consumer
+// CHECK: compute
 // CHECK: %[[GROUP:.*]] = sm.warpgroup : index
 // CHECK: %[[ROUNDED:.*]] = arith.addi %[[N]], %[[C63]] : index
 // CHECK: %[[ITERATIONS:.*]] = arith.divsi %[[ROUNDED]], %[[C64]] : index
@@ -32,26 +32,29 @@
 // CHECK: scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] {
 // CHECK-NEXT: sm.sequence_wait
 // CHECK-NEXT: sm.sequence_arrive
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 8 : i64} {
   func.func @two_slots(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      sm.sequence_init
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        sm.sequence_wait
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        sm.sequence_arrive
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        sm.sequence_init
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          sm.sequence_wait
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          sm.sequence_arrive
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -67,23 +70,26 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
 // CHECK: scf.for %{{.*}} to %[[N]]
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 8 : i64} {
   func.func @one_slot(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -99,24 +105,27 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
 // CHECK: scf.for %{{.*}} to %[[N]]
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 8 : i64} {
   func.func @with_a_barrier(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.barrier
-        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.barrier
+          sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -132,23 +141,26 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
 // CHECK: scf.for %{{.*}} to %[[N]]
-module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 12 : i64} {
   func.func @three_warpgroups(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 160 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<192x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 12 registers 160 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<192x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -183,31 +195,34 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-NOT: sm.sequence_wait
 // CHECK: scf.yield
 // CHECK: scf.yield %[[REST]]#0, %[[REST]]#1
-module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 12 : i64} {
   func.func @in_another_loop(%n: index, %first: index, %tiles: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 160 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c128 = arith.constant 128 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
-      scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
-        %end = sm.row_limit %n first %first : index
-        %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
-          %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
-          %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
-          sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-          %s1 = arith.xori %s, %one : i32
-          %p1 = arith.xori %p, %s : i32
-          scf.yield %s1, %p1 : i32, i32
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+    sm.roles {
+      compute warps 12 registers 160 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c128 = arith.constant 128 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+        scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
+          %end = sm.row_limit %n first %first : index
+          %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
+            %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+            %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
+            %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
+            sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+            %s1 = arith.xori %s, %one : i32
+            %p1 = arith.xori %p, %s : i32
+            scf.yield %s1, %p1 : i32, i32
+          }
+          scf.yield %r#0, %r#1 : i32, i32
         }
-        scf.yield %r#0, %r#1 : i32, i32
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -224,32 +239,35 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-NOT: sm.warpgroup
 // CHECK: scf.for %{{.*}} to %[[N]]
 // CHECK-NOT: per_warp
-module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 12 : i64} {
   func.func @followed_by_another(%n: index, %first: index, %tiles: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 160 {
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c128 = arith.constant 128 : index
-      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
-      scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
-        %end = sm.row_limit %n first %first : index
-        %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
-          %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
-          %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
-          sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-          %s1 = arith.xori %s, %one : i32
-          %p1 = arith.xori %p, %s : i32
-          scf.yield %s1, %p1 : i32, i32
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+    sm.roles {
+      compute warps 12 registers 160 {
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c128 = arith.constant 128 : index
+        %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+        scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
+          %end = sm.row_limit %n first %first : index
+          %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
+            %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+            %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
+            %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
+            sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+            %s1 = arith.xori %s, %one : i32
+            %p1 = arith.xori %p, %s : i32
+            scf.yield %s1, %p1 : i32, i32
+          }
+          %k = sm.consumer_wait %kb[%r#0] phase %r#1 : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+          scf.yield %r#0, %r#1 : i32, i32
         }
-        %k = sm.consumer_wait %kb[%r#0] phase %r#1 : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-        scf.yield %r#0, %r#1 : i32, i32
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -266,22 +284,25 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-NOT: sm.warpgroup
 // CHECK-LABEL: func @conversion
 // CHECK-NOT: sm.warpgroup
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 8 : i64} {
   func.func @adder(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
                    %buffer: !sm.shared<128x64xf32, 128>, %sum: !tile.view<2xf32>) {
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        sm.add_out %s, %buffer, %sum[%j, %c0] by_adder : tensor<128x64xf32, #c>, !sm.shared<128x64xf32, 128>, !tile.view<2xf32>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          sm.add_out %s, %buffer, %sum[%j, %c0] by_adder : tensor<128x64xf32, #c>, !sm.shared<128x64xf32, 128>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return
@@ -289,20 +310,23 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 
   func.func @conversion(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
                         %sum: !tile.view<2xf32>) {
-    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %zero = arith.constant 0 : i32
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %end = sm.row_limit %n first %first : index
-      scf.for %j = %c0 to %end step %c64 {
-        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %rows = sm.convert %s : tensor<128x64xf32, #c> -> tensor<128x64xf32, #r>
-        tile.atomic_add %rows, %sum[%j, %c0] : tensor<128x64xf32, #r>, !tile.view<2xf32>
+    %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 {
+        %zero = arith.constant 0 : i32
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %end = sm.row_limit %n first %first : index
+        scf.for %j = %c0 to %end step %c64 {
+          %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+          %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+          sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %rows = sm.convert %s : tensor<128x64xf32, #c> -> tensor<128x64xf32, #r>
+          tile.atomic_add %rows, %sum[%j, %c0] : tensor<128x64xf32, #r>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 32 {
       }
     }
     return

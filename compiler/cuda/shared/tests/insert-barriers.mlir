@@ -269,12 +269,15 @@ module attributes {tile.num_warps = 4 : i64} {
                          %x: tensor<64x64xbf16, #c>, %y: tensor<64x64xf32, #c>) {
     %a = sm.alloc {offset = 0} : !tile
     %b = sm.alloc {offset = 8192} : !sm.shared<64x64xf32, 128>
-    sm.roles producer 40 {
-    } consumer 232 {
-      sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
-      sm.add_out %y, %b, %sum[%i, %i] turn %n of %turns[%i] next %n
-        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
-      %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    sm.roles {
+      compute warps 4 registers 232 {
+        sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+        sm.add_out %y, %b, %sum[%i, %i] turn %n of %turns[%i] next %n
+          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+        %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+      }
+      load warps 1 registers 40 {
+      }
     }
     return
   }
@@ -539,12 +542,18 @@ func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %staged = sm.alloc {offset = 0 : i64} : !tile
-  %b = sm.channel : !sm.channel<2>
-  scf.for %i = %c0 to %n step %c1 {
-    sm.release %b[%slot] per_warp : !sm.channel<2>
-    sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
-    sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-  } {tile.parallel}
+  %b = sm.channel from load to [compute] : !sm.channel<2>
+  sm.roles {
+    compute warps 4 registers 232 {
+      scf.for %i = %c0 to %n step %c1 {
+        sm.release %b[%slot] per_warp : !sm.channel<2>
+        sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
+        sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+      } {tile.parallel}
+    }
+    load warps 1 registers 40 {
+    }
+  }
   return
 }
 
@@ -559,17 +568,20 @@ func.func @released_after_an_mma(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2
   %c1 = arith.constant 1 : index
   %staged = sm.alloc {offset = 0 : i64} : !tile
   %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<2x64x64xbf16, 128>
-  %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-  sm.roles producer 40 {
-  } consumer 232 {
-    scf.for %i = %c0 to %n step %c1 {
-      %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      %f = sm.wgmma %k, %k depth 64 : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
-      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #w>>
-      sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-      sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
-      sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-    } {tile.parallel}
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 232 {
+      scf.for %i = %c0 to %n step %c1 {
+        %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %f = sm.wgmma %k, %k depth 64 : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
+        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #w>>
+        sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
+        sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+      } {tile.parallel}
+    }
+    load warps 1 registers 40 {
+    }
   }
   return
 }

@@ -105,33 +105,35 @@ module {
 // CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<2x64x64
 // CHECK: sm.alloc {offset = 24576 : i64}
 // CHECK: sm.alloc {offset = 16384 : i64}
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @roles(%k: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %zero = arith.constant 0 : i32
     %q_ring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %q_full = sm.channel %q_ring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    %q_full = sm.channel %q_ring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %full = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 32 {
-      %q = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
-      sm.producer_load %k[%c0, %c0] [64, 64], %q_full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-      scf.for %j = %c0 to %n step %c64 {
-        sm.producer_load %k[%j, %c0] [64, 64], %full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %full = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 {
+        %q = sm.consumer_wait %q_full[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        scf.for %j = %c0 to %n step %c64 {
+          %received = sm.consumer_wait %full[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
+          %early = sm.alloc : !tile
+          sm.write %x, %early : tensor<64x64xbf16, #c>, !tile
+          %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #c>>
+          sm.release %full[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
+        %o = sm.alloc : !tile
+        sm.write %x, %o : tensor<64x64xbf16, #c>, !tile
       }
-    } consumer 240 {
-      %q = sm.consumer_wait %q_full[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-      scf.for %j = %c0 to %n step %c64 {
-        %received = sm.consumer_wait %full[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
-        %early = sm.alloc : !tile
-        sm.write %x, %early : tensor<64x64xbf16, #c>, !tile
-        %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %full[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      load warps 1 registers 32 {
+        sm.producer_load %k[%c0, %c0] [64, 64], %q_full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        scf.for %j = %c0 to %n step %c64 {
+          sm.producer_load %k[%j, %c0] [64, 64], %full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
       }
-      %o = sm.alloc : !tile
-      sm.write %x, %o : tensor<64x64xbf16, #c>, !tile
     }
     return
   }
@@ -146,15 +148,40 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-LABEL: func @added_by_tma
 // CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
 // CHECK: sm.alloc {offset = 16384 : i64} : !sm.shared<64x64xbf16, 128>
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @added_by_tma(%v: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>, %y: tensor<64x64xbf16, #c>, %i: index) {
     %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
-    sm.roles producer 40 {
-    } consumer 232 {
-      sm.add_out %x, %buffer, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-      %a = sm.alloc : !sm.shared<64x64xbf16, 128>
-      sm.write %y, %a : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+    sm.roles {
+      compute warps 4 registers 232 {
+        sm.add_out %x, %buffer, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        %a = sm.alloc : !sm.shared<64x64xbf16, 128>
+        sm.write %y, %a : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+      }
+      load warps 1 registers 40 {
+      }
     }
     return
   }
+}
+
+// -----
+
+// Each role of more than one warp has a named barrier, then the turns of each role have one for each warpgroup. Barrier
+// 0 is that of the thread block.
+// CHECK-LABEL: func @named_barriers
+// CHECK: compute warps 8 registers 128 barrier 1 turns 3 {
+// CHECK: add warps 4 registers 104 barrier 2 turns 5 {
+// CHECK: load warps 1 registers 40 {
+func.func @named_barriers() {
+  sm.roles {
+    compute warps 8 registers 128 {
+      sm.sequence_init
+    }
+    add warps 4 registers 104 {
+      sm.sequence_init
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
 }

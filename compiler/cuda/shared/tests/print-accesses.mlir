@@ -9,7 +9,7 @@ module attributes {tile.num_warps = 4 : i64} {
   func.func @phrases(%v: !tile.view<2xbf16>, %dq: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %x: tensor<64x64xf32, #c>,
                      %i: index, %n: i32, %is: i1, %ring: !sm.shared<2x64x64xbf16, 128>, %buffer: !sm.shared<64x64xf32, 128>) {
     %a = sm.alloc : !t
-    %k = sm.channel %ring : !ch
+    %k = sm.channel %ring from load to [compute] : !ch
     // Ops in regions are visited, those that only compute are not mentioned.
     scf.if %is {
       %y = math.exp2 %x : tensor<64x64xf32, #c>
@@ -27,37 +27,43 @@ module attributes {tile.num_warps = 4 : i64} {
     // expected-remark @+1 {{adds to operand 1 by lanes; adds to operand 5 by lanes; waits for its role}}
     tile.atomic_add %x, %dq[%i, %i] turn %n of %turns[%i] next %n
       : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
-    sm.roles producer 40 {
-      // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
-      sm.producer_load %v[%i, %i] [64, 64], %k[%n] phase %n : !tile.view<2xbf16>, !ch
-    } consumer 232 {
-      // expected-remark @+1 {{ends accesses of TMA}}
-      %s = sm.consumer_wait %k[%n] phase %n : !ch
-      // expected-remark @+1 {{reads operand 0 by tensor cores; reads operand 1 by tensor cores}}
-      %f = sm.wgmma %s, %s depth 64 : !t, !t -> !sm.inflight<tensor<64x64xf32, #c>>
-      // expected-remark @+1 {{ends accesses of tensor cores}}
-      %z = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-      // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
-      sm.fallback_copy %s, %v[%i, %i] [64, 64] rows_of_warp 16 : !t, !tile.view<2xbf16>
-      // Each warp makes its own additions:
-      // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
-      sm.add_out %x, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-      // The adder waits for all consumers, unless TMA cannot add:
-      // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; may wait for its role}}
-      sm.add_out %x, %buffer, %dq[%i, %i] by_adder
-        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    sm.roles {
+      compute warps 4 registers 232 {
+        // expected-remark @+1 {{ends accesses of TMA}}
+        %s = sm.consumer_wait %k[%n] phase %n : !ch
+        // expected-remark @+1 {{reads operand 0 by tensor cores; reads operand 1 by tensor cores}}
+        %f = sm.wgmma %s, %s depth 64 : !t, !t -> !sm.inflight<tensor<64x64xf32, #c>>
+        // expected-remark @+1 {{ends accesses of tensor cores}}
+        %z = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
+        sm.fallback_copy %s, %v[%i, %i] [64, 64] rows_of_warp 16 : !t, !tile.view<2xbf16>
+        // Each warp makes its own additions:
+        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
+        sm.add_out %x, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        // The adder waits for all consumers, unless TMA cannot add:
+        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; may wait for its role}}
+        sm.add_out %x, %buffer, %dq[%i, %i] by_adder
+          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      }
+      load warps 1 registers 40 {
+        // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
+        sm.producer_load %v[%i, %i] [64, 64], %k[%n] phase %n : !tile.view<2xbf16>, !ch
+      }
     }
     return
   }
 
   func.func @turn(%dq: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %x: tensor<64x64xf32, #c>, %i: index, %n: i32,
                   %buffer: !sm.shared<64x64xf32, 128>) {
-    sm.roles producer 40 {
-    } consumer 232 {
-      // Lanes wait for a turn together, unless TMA can add:
-      // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; adds to operand 6 by lanes; may wait for its role}}
-      sm.add_out %x, %buffer, %dq[%i, %i] turn %n of %turns[%i] next %n
-        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+    sm.roles {
+      compute warps 4 registers 232 {
+        // Lanes wait for a turn together, unless TMA can add:
+        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; adds to operand 6 by lanes; may wait for its role}}
+        sm.add_out %x, %buffer, %dq[%i, %i] turn %n of %turns[%i] next %n
+          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+      }
+      load warps 1 registers 40 {
+      }
     }
     return
   }

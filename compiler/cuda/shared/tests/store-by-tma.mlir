@@ -9,25 +9,28 @@
 // CHECK: sm.copy_out %{{.*}}, %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 by_tma :
 // CHECK: sm.copy_out %{{.*}}, %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 :
 !tile = !sm.shared<64x64xbf16, 128>
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @places(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %n: index) {
-    sm.roles producer 24 {
-    } consumer 240 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
-      %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
-      %s = sm.alloc {offset = 0 : i64} : !tile
-      %shared = sm.alloc {offset = 8192 : i64} : !tile
-      %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
-      scf.for %i = %c0 to %n step %c64 {
-        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
-        sm.barrier warp
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-        sm.write %x, %shared : tensor<64x64xbf16, #c>, !tile
-        sm.barrier warp
-        sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-        sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
+        %s = sm.alloc {offset = 0 : i64} : !tile
+        %shared = sm.alloc {offset = 8192 : i64} : !tile
+        %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
+        scf.for %i = %c0 to %n step %c64 {
+          sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+          sm.barrier warp
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+          sm.write %x, %shared : tensor<64x64xbf16, #c>, !tile
+          sm.barrier warp
+          sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+          sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+        }
+      }
+      load warps 1 registers 24 {
       }
     }
     return
@@ -43,22 +46,25 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: by_tma
 !tile = !sm.shared<64x64xbf16, 128>
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.num_warps = 4 : i64} {
   func.func @others(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %q: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %s = sm.alloc {offset = 0 : i64} : !tile
     sm.copy_out %s, %q[%c0, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-    sm.roles producer 24 {
-    } consumer 240 {
-      %c16 = arith.constant 16 : index
-      %c64 = arith.constant 64 : index
-      scf.for %i = %c0 to %n step %c16 {
-        sm.copy_out %s, %o[%c0, %i] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c16 = arith.constant 16 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %n step %c16 {
+          sm.copy_out %s, %o[%c0, %i] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        }
+        scf.for %i = %c0 to %n step %c64 {
+          sm.copy_out %s, %p[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+          %x = tile.load %p[%i, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+          sm.copy_out %s, %q[%i, %c0] [64, 64] : !tile, !tile.view<2xbf16>
+        }
       }
-      scf.for %i = %c0 to %n step %c64 {
-        sm.copy_out %s, %p[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
-        %x = tile.load %p[%i, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
-        sm.copy_out %s, %q[%i, %c0] [64, 64] : !tile, !tile.view<2xbf16>
+      load warps 1 registers 24 {
       }
     }
     return

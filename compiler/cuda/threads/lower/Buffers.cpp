@@ -35,9 +35,10 @@ Value Threads::workIndex() {
 }
 
 void Threads::barrier() {
-  constexpr int64_t consumers = 1; // The ID of the barrier; 0 is for the whole thread block.
-  if (hasRoles_)
-    gpu.barrier(s.i32(consumers), warps_ * sm::kWarpSize);
+  if (role_ && warps_ == 1)
+    gpu.syncWarp();
+  else if (role_)
+    gpu.barrier(s.i32(role_->barrier()), warps_ * sm::kWarpSize);
   else
     gpu.barrier();
 }

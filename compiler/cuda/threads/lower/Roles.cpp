@@ -18,13 +18,8 @@ constexpr int64_t kMbarrierBytes = 8;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
-LogicalResult Threads::lowerRole(Block &role, unsigned registers, bool more) {
-  gpu.setRegisters(registers, more);
-  return lowerBlock(role);
-}
-
-static bool storesBoxes(sm::RolesOp roles) {
-  WalkResult search = roles.getConsumer().walk([](Operation *op) {
+static bool storesBoxes(const sm::RoleRef &role) {
+  WalkResult search = role.body().walk([](Operation *op) {
     auto copy = dyn_cast<sm::CopyOutOp>(op);
     auto add = dyn_cast<sm::AddOutOp>(op);
     return (add && !add.isByAdder()) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
@@ -32,87 +27,128 @@ static bool storesBoxes(sm::RolesOp roles) {
   return search.wasInterrupted();
 }
 
-LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
-  gpu.publishMbarriers();
-  gpu.barrier();
-  hasRoles_ = true;
-  sm::AddOutOp ofAdder = additionOfAdder(roles);
-  if (ofAdder)
-    mailbox_ = reserve(mailboxBytes(ofAdder));
-  Value isProducer = s.compare(Compare::sge, warp_, warps_);
-  auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  if (failed(lowerRole(roles.getConsumer().front(), roles.getConsumerRegisters(), /*more=*/true)))
-    return failure();
-  if (storesBoxes(roles))
-    gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
-  if (ofAdder)
-    dismissAdder(*this);
-  b.setInsertionPointToStart(branch.thenBlock());
-  gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
-  if (ofAdder) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_ + 1)).thenBlock());
-    lowerAdder(*this, ofAdder);
-  }
-  b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
-  return lowerProducer(roles.getProducer().front());
+static bool loadsTiles(const sm::RoleRef &role) {
+  WalkResult search = role.body().walk([](sm::ProducerLoadOp) { return WalkResult::interrupt(); });
+  return search.wasInterrupted();
 }
 
-/// Lowers the producer twice. With TMA, one lane loads all tiles. A second lane could come a whole round late to a
-/// slot, see the parity of a later phase, and wait forever. Without TMA, one warp copies the elements.
-LogicalResult Threads::lowerProducer(Block &producer) {
-  if (tensorMaps_.empty())
-    return lowerBlock(producer);
+LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
+  if (!roles.getBarriers())
+    return roles.emitError("has no named barriers; plan-shared gives them to roles");
+  gpu.publishMbarriers();
+  gpu.barrier();
+  ofAdder_ = additionOfAdder(roles);
+  if (ofAdder_)
+    mailbox_ = reserve(mailboxBytes(ofAdder_));
+  return lowerGroups(sm::rolesOf(roles));
+}
+
+/// Lowers roles group by group. A group shares warpgroups, so its roles have equal registers.
+LogicalResult Threads::lowerGroups(Roles roles) {
+  const int64_t registers = roles.front().registers();
+  Roles group = roles.take_while([&](const sm::RoleRef &role) { return role.registers() == registers; });
+  Roles others = roles.drop_front(group.size());
+  if (others.empty())
+    return lowerGroup(group);
+  Value isOther = s.compare(Compare::sge, warp_, others.front().firstWarp());
+  auto branch = scf::IfOp::create(b, isOther, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (failed(lowerGroup(group)))
+    return failure();
+  b.setInsertionPointToStart(branch.thenBlock());
+  return lowerGroups(others);
+}
+
+/// Lowers the roles of some warpgroups, the last one first. The roles with most registers take what others give up.
+LogicalResult Threads::lowerGroup(Roles group) {
+  gpu.setRegisters(group.front().registers(), /*more=*/group.front().hasMostRegisters());
+  if (ofAdder_ && group.back().isLast())
+    lowerAdderAfter(group.back());
+  const int64_t end = llvm::alignTo(group.back().endWarp(), sm::kWarpsPerWarpgroup);
+  if (group.size() == 1 && group.front().endWarp() == end)
+    return lowerRole(group.front());
+  for (const sm::RoleRef &role : llvm::reverse(group)) {
+    Value isInRole = role.warps() == 1 ? s.compare(Compare::eq, warp_, role.firstWarp())
+                                       : s.both(s.compare(Compare::sge, warp_, role.firstWarp()),
+                                                s.compare(Compare::slt, warp_, role.endWarp()));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(scf::IfOp::create(b, isInRole).thenBlock());
+    if (failed(lowerRole(role)))
+      return failure();
+  }
+  return success();
+}
+
+/// Emits the program of the adder, which is the warp after the last role.
+void Threads::lowerAdderAfter(const sm::RoleRef &last) {
+  OpBuilder::InsertionGuard guard(b);
+  Value isAdder = s.compare(Compare::eq, warp_, last.endWarp());
+  b.setInsertionPointToStart(scf::IfOp::create(b, isAdder).thenBlock());
+  lowerAdder(*this, ofAdder_);
+}
+
+/// Lowers the program of a role, in which warps count from 0.
+LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
+  Value warpOfBlock = warp_;
+  const int64_t warpsOutside = warps_, first = role.firstWarp();
+  auto placesOutside = std::exchange(places_, {});
+  role_ = role;
+  warps_ = role.warps();
+  if (first != 0)
+    warp_ = atEntry([&] { return s.sub(warpOfBlock, s.i32(first)); });
+  const LogicalResult lowered = lowerBody(role);
+  if (storesBoxes(role))
+    gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
+  if (ofAdder_ && role.body().isAncestor(ofAdder_->getParentRegion()))
+    dismissAdder(*this);
+  role_.reset();
+  warp_ = warpOfBlock;
+  warps_ = warpsOutside;
+  places_ = std::move(placesOutside);
+  return lowered;
+}
+
+/// Lowers a role that loads tiles twice. With TMA, one lane loads all tiles. A second lane could come a whole round
+/// late to a slot, see the parity of a later phase, and wait forever. Without TMA, one warp copies the elements.
+LogicalResult Threads::lowerBody(const sm::RoleRef &role) {
+  if (tensorMaps_.empty() || !loadsTiles(role))
+    return lowerBlock(role.block());
   auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
   loadsByTma_ = true;
-  if (failed(lowerBlock(producer)))
+  if (failed(lowerBlock(role.block())))
     return failure();
   b.setInsertionPointToStart(branch.elseBlock());
   loadsByTma_ = false;
-  return lowerBlock(producer);
+  return lowerBlock(role.block());
 }
 
 //===-- Channels -------------------------------------------------------------------------------------------------===//
 
-/// Returns the number of releases after which a slot is empty.
-static int64_t releases(Threads &t, sm::ChannelOp op) {
-  bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
-    auto release = dyn_cast<sm::ReleaseOp>(user);
-    return release && release.getPerWarp();
-  });
-  return warpLocal ? t.warps() : t.warps() / sm::kWarpsPerWarpgroup;
-}
-
-static int64_t warpgroups(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup; }
+static int64_t warpgroups(Threads &t) { return t.role().warpgroups(); }
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
 
-/// Creates the mbarriers of a channel that consumers fill: one for each slot and warpgroup, at which its warps arrive.
-static void initExchange(Threads &t, sm::ChannelOp op, Value first) {
-  for (int64_t number = 0; number < op.getType().getSlots() * warpgroups(t); ++number)
-    t.gpu.initMbarrier(t.s.add(first, number * kMbarrierBytes), sm::kWarpsPerWarpgroup);
-}
-
+/// Creates the mbarriers of a channel: the full ones of all slots, then the empty ones. Work indices follow them.
 static LogicalResult lower(Threads &t, sm::ChannelOp op) {
-  int64_t slots = op.getType().getSlots();
-  const int64_t ofSlot = op.isExchange() ? warpgroups(t) : op.getRing() ? 2 : 3; // Full, empty and a work index.
-  Value first = t.reserve(ofSlot * slots * kMbarrierBytes);
+  const int64_t slots = op.getType().getSlots();
+  const sm::Protocol protocol = sm::protocolOf(op);
+  const int64_t full = slots * protocol.fullMbarriers, empty = op.getPerWarpgroup() ? 0 : slots;
+  Value first = t.reserve((full + empty + (op.getRing() ? 0 : slots)) * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-  if (op.isExchange()) {
-    initExchange(t, op, first);
-    return success();
-  }
+  auto init = [&](int64_t number, int64_t arrivals) {
+    t.gpu.initMbarrier(t.s.add(first, number * kMbarrierBytes), arrivals);
+  };
   for (int64_t slot = 0; slot < slots; ++slot) {
-    t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
-    if (op.isRefilled())
-      t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), releases(t, op));
+    for (int64_t part = 0; part < protocol.fullMbarriers; ++part)
+      init(slot * protocol.fullMbarriers + part, protocol.full);
+    if (protocol.empty != 0)
+      init(full + slot, protocol.empty);
   }
   return success();
 }
@@ -149,7 +185,7 @@ static Value workIndexAddress(Threads &t, Value channel, Value slot) {
 /// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
 /// not wait.
 template <class Op> static void waitForSlot(Threads &t, Op op) {
-  if (sm::channelOf(op.getChannel()).isRefilled())
+  if (sm::protocolOf(sm::channelOf(op.getChannel())).empty != 0)
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getChannel(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
@@ -239,7 +275,7 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   t.define(op.getResult(), slotOf(t, op.getChannel(), op.getSlot()).address);
   if (op.getAlreadyFull())
     return success();
-  if (sm::channelOf(op.getChannel()).isExchange())
+  if (sm::channelOf(op.getChannel()).getPerWarpgroup())
     for (int64_t other = 0; other < warpgroups(t); ++other)
       t.gpu.waitMbarrier(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), t.s.i32(other)),
                          t.scalar(op.getPhase()));
@@ -283,8 +319,7 @@ static LogicalResult lower(Threads &t, sm::ConsumeWorkOp op) {
 
 //===-- Sequence -------------------------------------------------------------------------------------------------===//
 
-/// The first barrier of the mutex. Barriers 0 and 1 are for the thread block and for the consumers.
-constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSize;
+constexpr int64_t kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSize;
 
 static int64_t lastWarpgroup(Threads &t) { return warpgroups(t) - 1; }
 
@@ -297,7 +332,7 @@ static LogicalResult lower(Threads &t, sm::SequenceInitOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
-  t.gpu.arriveAtSequence(t.s.i32(kFirstSequence), kThreadsOfSequence);
+  t.gpu.arriveAtSequence(t.s.i32(t.role().firstTurn()), kThreadsOfSequence);
   return success();
 }
 
@@ -317,13 +352,14 @@ static LogicalResult lower(Threads &t, sm::SequenceWaitOp op) {
   if (op.getChannel())
     waitForStore(t, op);
   else
-    t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
+    t.gpu.waitForSequence(t.s.add(warpgroup(t), t.role().firstTurn()), kThreadsOfSequence);
   return success();
 }
 
 static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
-  Value next = t.s.select(isLast, t.s.i32(kFirstSequence), t.s.add(warpgroup(t), kFirstSequence + 1));
+  const int64_t first = t.role().firstTurn();
+  Value next = t.s.select(isLast, t.s.i32(first), t.s.add(warpgroup(t), first + 1));
   t.gpu.arriveAtSequence(next, kThreadsOfSequence);
   return success();
 }

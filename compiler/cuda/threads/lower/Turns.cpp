@@ -112,7 +112,7 @@ static int64_t rankOfTensor(Value view) { return cast<tile::ViewType>(tile::root
 
 sm::AddOutOp cuda::additionOfAdder(sm::RolesOp roles) {
   sm::AddOutOp found;
-  roles.getConsumer().walk([&](sm::AddOutOp add) {
+  roles.walk([&](sm::AddOutOp add) {
     if (add.isByAdder())
       found = add;
   });

@@ -26,18 +26,21 @@
 // CHECK: st.global
 // CHECK: }
 // CHECK: cp.async.bulk.wait_group.read 0;
-module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
   func.func @stored(%o: !tile.view<3xbf16>, %head: index, %i: index) {
-    sm.roles producer 24 {
-    } consumer 240 {
-      %c0 = arith.constant 0 : index
-      %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
-      %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
-      sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
-      sm.proxy_fence
-      sm.barrier warp
-      %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
-      sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+        sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+        sm.proxy_fence
+        sm.barrier warp
+        %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+      }
+      load warps 1 registers 24 {
+      }
     }
     return
   }
@@ -64,26 +67,29 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 // CHECK-NOT: bulk
 // CHECK: st.shared
 // CHECK: cp.async.bulk.wait_group.read 0;
-module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
   func.func @stored_again(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %n: index) {
-    sm.roles producer 24 {
-    } consumer 240 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
-      %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
-      %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
-      %shared = sm.alloc {offset = 8192 : i64} : !sm.shared<64x64xbf16, 128>
-      %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
-      scf.for %i = %c0 to %n step %c64 {
-        sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
-        sm.proxy_fence
-        sm.barrier warp
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-        sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
-        sm.barrier warp
-        sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-        sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
+        %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+        %shared = sm.alloc {offset = 8192 : i64} : !sm.shared<64x64xbf16, 128>
+        %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
+        scf.for %i = %c0 to %n step %c64 {
+          sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+          sm.proxy_fence
+          sm.barrier warp
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+          sm.barrier warp
+          sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+        }
+      }
+      load warps 1 registers 24 {
       }
     }
     return
@@ -125,17 +131,20 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 // CHECK: } else {
 // CHECK: red.relaxed.gpu.global.add.f32
 // CHECK: cp.async.bulk.wait_group.read 0;
-module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 32768 : i64} {
+module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_bytes = 32768 : i64} {
   func.func @added(%o: !tile.view<3xf32>, %head: index, %n: index) {
     %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf32, 128>
-    sm.roles producer 24 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
-      %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
-      scf.for %i = %c0 to %n step %c64 {
-        sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+    sm.roles {
+      compute warps 8 registers 232 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
+        %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
+        scf.for %i = %c0 to %n step %c64 {
+          sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 24 {
       }
     }
     return
@@ -180,18 +189,21 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer
 // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c160_i32
 // CHECK: st.shared.b32
 // CHECK: bar.arrive $0, 288;
-module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 32768 : i64} {
+module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_bytes = 32768 : i64} {
   func.func @added_in_turns(%o: !tile.view<3xf32>, %turns: !tile.view<1xi32>, %head: index, %size: index, %n: i32, %m: i32) {
     %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf32, 128>
-    sm.roles producer 24 {
-    } consumer 232 {
-      %c0 = arith.constant 0 : index
-      %c64 = arith.constant 64 : index
-      %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
-      %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
-      scf.for %i = %c0 to %size step %c64 {
-        sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
-          : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+    sm.roles {
+      compute warps 8 registers 232 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
+        %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
+        scf.for %i = %c0 to %size step %c64 {
+          sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
+            : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+        }
+      }
+      load warps 1 registers 24 {
       }
     }
     return

@@ -356,7 +356,7 @@ func.func @rows_within_a_warp(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>) {
 
 // Warps 0 and 1 hold the two rows of columns 0 to 31. They exchange their sums in scratch memory after the planned
 // shared memory.
-// CHECK: module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1536 : i64}
+// CHECK: module attributes {tile.block_warps = 4 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 1536 : i64}
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
 // CHECK-LABEL: func.func @columns_between_warps
 // CHECK: %[[WARP:.*]] = nvvm.shfl.sync  idx

@@ -39,23 +39,26 @@
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK: @$0 mbarrier.arrive
 // CHECK: nvvm.barrier id = %c1_i32 number_of_threads = %c128_i32
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
   func.func @fed(%v: !tile.view<2xbf16>, %y: !tile.view<2xf32>) {
     %c0 = arith.constant 0 : index
     %i = arith.constant 0 : i32
     %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
     %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-    sm.roles producer 24 {
-      sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-    } consumer 240 {
-      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-      %f = sm.wgmma %a, %k depth 32 {fenced} : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
-        -> !sm.inflight<tensor<64x16xf32, #c>>
-      %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
-      sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-      sm.barrier
-      tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        %f = sm.wgmma %a, %k depth 32 {fenced} : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
+          -> !sm.inflight<tensor<64x16xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+        sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        sm.barrier
+        tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
+      }
+      load warps 1 registers 24 {
+        sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      }
     }
     return
   }
@@ -99,21 +102,24 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: scf.if %{{.*}} {
 // CHECK-NEXT: } else {
 // CHECK: ldmatrix
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
   func.func @boxes_only(%v: !tile.view<2xbf16>, %j: index) {
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    sm.roles producer 24 {
-      sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tma_only : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-    } consumer 240 {
-      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-      sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-      %c0 = arith.constant 0 : index
-      sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-      %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
-      sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-      tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %c0 = arith.constant 0 : index
+        sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
+      }
+      load warps 1 registers 24 {
+        sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tma_only : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+      }
     }
     return
   }
@@ -144,22 +150,25 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: nvvm.shfl.sync
 // CHECK-COUNT-16: ld.global.b32
 // CHECK: }
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
   func.func @a_vector(%lse: !tile.view<2xf32>, %head: index, %block: index, %slot: i32) {
     %c64 = arith.constant 64 : index
     %j = arith.muli %block, %c64 : index
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<2x64xf32, 0>
-    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64xf32, 0>>
-    sm.roles producer 24 {
-      %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
-      sm.producer_load %row[%j] [64], %b[%slot] phase %slot tma_only : !tile.view<1xf32>, !sm.channel<2, !sm.shared<64xf32, 0>>
-    } consumer 240 {
-      %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
-      %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64xf32, 0>>
-      %x = sm.read_or_load %k, %row[%j] {fill = 0x7F800000 : f32}
-        : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #v>
-      sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64xf32, 0>>
-      tile.store %x, %row[%j] : tensor<64xf32, #v>, !tile.view<1xf32>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64xf32, 0>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
+        %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64xf32, 0>>
+        %x = sm.read_or_load %k, %row[%j] {fill = 0x7F800000 : f32}
+          : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #v>
+        sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64xf32, 0>>
+        tile.store %x, %row[%j] : tensor<64xf32, #v>, !tile.view<1xf32>
+      }
+      load warps 1 registers 24 {
+        %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
+        sm.producer_load %row[%j] [64], %b[%slot] phase %slot tma_only : !tile.view<1xf32>, !sm.channel<2, !sm.shared<64xf32, 0>>
+      }
     }
     return
   }
@@ -178,13 +187,16 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}} {sm.sequence}
 // CHECK: %[[NEXT:.*]] = arith.select
 // CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;", "r,~{memory}" %[[NEXT]]
-module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+module attributes {tile.num_warps = 12 : i64, tile.arch = 90 : i64} {
   func.func @sequence() {
-    sm.roles producer 32 {
-    } consumer 160 {
-      sm.sequence_init
-      sm.sequence_wait
-      sm.sequence_arrive
+    sm.roles {
+      compute warps 12 registers 160 barrier 1 turns 2 {
+        sm.sequence_init
+        sm.sequence_wait
+        sm.sequence_arrive
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -202,15 +214,18 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, til
 // CHECK: mbarrier.try_wait.parity
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$0 mbarrier.arrive{{.*}} %[[IS_FIRST]],
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+module attributes {tile.num_warps = 8 : i64, tile.arch = 90 : i64} {
   func.func @released_by_each_warp() {
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 232 {
-      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-      sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 232 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
@@ -218,18 +233,21 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
   func.func @from_any_column(%v: !tile.view<2xbf16>, %column: index) {
     %c0 = arith.constant 0 : index
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-    sm.roles producer 24 {
-      // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
-      sm.producer_load %v[%c0, %column] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-    } consumer 240 {
-      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
-      sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
+        sm.producer_load %v[%c0, %column] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      }
     }
     return
   }
@@ -255,28 +273,31 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
-module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
   func.func @dynamic(%counter: !tile.view<1xi32>, %last: i32) {
     %i = arith.constant 0 : i32
-    %b = sm.channel : !sm.channel<2>
-    sm.roles producer 24 {
-      scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.produce_work %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.channel<2>
-        %more = arith.cmpi slt, %number, %last : i32
-        scf.condition(%more) %number, %slot : i32, i32
-      } do {
-      ^bb0(%number: i32, %slot: i32):
-        scf.yield %slot : i32
+    %b = sm.channel from load to [compute] : !sm.channel<2>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        scf.while (%slot = %i) : (i32) -> (i32, i32) {
+          %number = sm.consume_work %b[%slot] phase %i : !sm.channel<2>
+          sm.release %b[%slot] per_warp : !sm.channel<2>
+          %more = arith.cmpi slt, %number, %last : i32
+          scf.condition(%more) %number, %slot : i32, i32
+        } do {
+        ^bb0(%number: i32, %slot: i32):
+          scf.yield %slot : i32
+        }
       }
-    } consumer 240 {
-      scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.consume_work %b[%slot] phase %i : !sm.channel<2>
-        sm.release %b[%slot] per_warp : !sm.channel<2>
-        %more = arith.cmpi slt, %number, %last : i32
-        scf.condition(%more) %number, %slot : i32, i32
-      } do {
-      ^bb0(%number: i32, %slot: i32):
-        scf.yield %slot : i32
+      load warps 1 registers 24 {
+        scf.while (%slot = %i) : (i32) -> (i32, i32) {
+          %number = sm.produce_work %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.channel<2>
+          %more = arith.cmpi slt, %number, %last : i32
+          scf.condition(%more) %number, %slot : i32, i32
+        } do {
+        ^bb0(%number: i32, %slot: i32):
+          scf.yield %slot : i32
+        }
       }
     }
     return
@@ -304,24 +325,89 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: wgmma.mma_async
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
-module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+module attributes {tile.num_warps = 8 : i64, tile.arch = 90 : i64} {
   func.func @exchanged(%slot: i32, %phase: i32) {
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<3x128x64xbf16, 128>
-    %b = sm.channel %ring : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-    sm.roles producer 32 {
-    } consumer 160 {
-      %x = arith.constant dense<1.0> : tensor<128x64xbf16, #c>
-      sm.sequence_wait stores %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-      sm.producer_store %x, %b[%slot] phase %phase : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-      %t = sm.consumer_wait %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-      %f = sm.wgmma %t, %t depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
-        -> !sm.inflight<tensor<128x128xf32, #d>>
-      %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #d>>
-      %u = sm.consumer_wait %b[%slot] phase %phase already_full : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-      %g = sm.wgmma %u, %u depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
-        -> !sm.inflight<tensor<128x128xf32, #d>>
-      %h = sm.await %g : !sm.inflight<tensor<128x128xf32, #d>>
+    %b = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+    sm.roles {
+      compute warps 8 registers 160 barrier 1 {
+        %x = arith.constant dense<1.0> : tensor<128x64xbf16, #c>
+        sm.sequence_wait stores %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+        sm.producer_store %x, %b[%slot] phase %phase : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+        %t = sm.consumer_wait %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+        %f = sm.wgmma %t, %t depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+          -> !sm.inflight<tensor<128x128xf32, #d>>
+        %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #d>>
+        %u = sm.consumer_wait %b[%slot] phase %phase already_full : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+        %g = sm.wgmma %u, %u depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+          -> !sm.inflight<tensor<128x128xf32, #d>>
+        %h = sm.await %g : !sm.inflight<tensor<128x128xf32, #d>>
+      }
+      load warps 1 registers 32 {
+      }
     }
     return
   }
+}
+
+// -----
+
+// Roles with equal registers share a warpgroup, and are lowered from the last to the first. In a role, warps count from
+// 0, and meet at the role's own barrier, or as the lanes of one warp.
+// CHECK: module attributes {{{.*}}tile.block_warps = 8 : i64
+// CHECK-LABEL: func @three_roles
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync
+// CHECK: %[[OWN:.*]] = arith.subi %[[WARP]], %c4_i32
+// CHECK: arith.muli %[[OWN]], %c32_i32
+// CHECK: nvvm.barrier0
+// CHECK: %[[IS_OTHER:.*]] = arith.cmpi sge, %[[WARP]], %c4_i32
+// CHECK: scf.if %[[IS_OTHER]] {
+// CHECK-NEXT: setmaxnreg.dec.sync.aligned.u32 40;
+// CHECK: %[[IS_DRAW:.*]] = arith.cmpi eq, %[[WARP]], %c6_i32
+// CHECK: scf.if %[[IS_DRAW]] {
+// CHECK: atom
+// CHECK: nvvm.bar.warp.sync
+// CHECK: %[[END:.*]] = arith.cmpi slt, %[[WARP]], %c6_i32
+// CHECK: %[[IS_STORE:.*]] = arith.andi %[[IS_OTHER]], %[[END]]
+// CHECK: scf.if %[[IS_STORE]] {
+// CHECK: mbarrier.try_wait
+// CHECK: nvvm.barrier id = %c2_i32 number_of_threads = %c64_i32
+// CHECK: st.global
+// CHECK: } else {
+// CHECK-NEXT: setmaxnreg.inc.sync.aligned.u32 232;
+// CHECK: nvvm.barrier id = %c1_i32 number_of_threads = %c128_i32
+#line = #sm.layout<registers = [], lanes = [0:32:1], warps = [0:2:32]>
+module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @three_roles(%counter: !tile.view<1xi32>, %y: !tile.view<1xf32>) {
+    %zero = arith.constant 0 : i32
+    %c0 = arith.constant 0 : index
+    %work = sm.channel from draw to [store] : !sm.channel<1>
+    sm.roles {
+      compute warps 4 registers 232 barrier 1 {
+        sm.barrier
+      }
+      store warps 2 registers 40 barrier 2 {
+        %n = sm.consume_work %work[%zero] phase %zero : !sm.channel<1>
+        %x = arith.constant dense<1.0> : tensor<64xf32, #line>
+        sm.barrier
+        tile.store %x, %y[%c0] : tensor<64xf32, #line>, !tile.view<1xf32>
+      }
+      draw warps 1 registers 40 {
+        %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.channel<1>
+        sm.barrier
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+func.func @no_barriers() {
+  // expected-error @+1 {{has no named barriers; plan-shared gives them to roles}}
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+  }
+  return
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/sm/RoleEvents.h"
+
+#include "compiler/sm/Sm.h"
+
+using namespace mlir;
+using namespace tegula::sm;
+
+using Events = SmallVector<RoleEvent, 2>;
+using Kind = RoleEvent::Kind;
+
+template <class Op> static RoleEvent eventOf(Kind kind, Op op) {
+  return {kind, op.getChannel(), op.getSlot(), op.getPhase()};
+}
+
+Events ProducerLoadOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
+Events ProduceWorkOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
+Events ProducerStoreOp::getEvents() { return {eventOf(Kind::store, *this)}; }
+Events ConsumeWorkOp::getEvents() { return {eventOf(Kind::waitFull, *this)}; }
+Events ReleaseOp::getEvents() { return {{Kind::release, getChannel(), getSlot()}}; }
+Events SequenceWaitOp::getEvents() { return {eventOf(Kind::takeTurn, *this)}; }
+Events SequenceArriveOp::getEvents() { return {{Kind::passTurn}}; }
+
+Events ConsumerWaitOp::getEvents() {
+  if (getAlreadyFull())
+    return {};
+  return {eventOf(Kind::waitFull, *this)};
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What ops do to channels and turns: which waits and arrivals a role makes.
+#pragma once
+
+#include "mlir/IR/Value.h"
+
+namespace tegula::sm {
+
+/// A wait or an arrival of a role.
+struct RoleEvent {
+  enum class Kind {
+    waitEmpty, ///< Until a slot is empty.
+    fill,      ///< The slot becomes full.
+    waitFull,  ///< Until a slot is full.
+    release,   ///< The slot becomes empty for this warpgroup.
+    store,     ///< This warpgroup has stored its part of a slot.
+    takeTurn,  ///< Until the warpgroup before this one passes the turn; with a channel, by its store.
+    passTurn,
+  };
+  Kind kind;
+  mlir::Value channel = {}; ///< Null for turns that no store passes.
+  mlir::Value slot = {};
+  mlir::Value phase = {};
+
+  /// Returns true if the op writes a slot, or waits for one that it writes.
+  bool isOfWriter() const { return kind == Kind::waitEmpty || kind == Kind::fill || kind == Kind::store; }
+  /// Returns true if the op reads a slot, or is done with it.
+  bool isOfReader() const { return kind == Kind::waitFull || kind == Kind::release; }
+};
+
+} // namespace tegula::sm

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// Text form and verifiers of roles, of their channels, and of the ops that fill and read slots.
+#include "compiler/sm/Roles.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tegula::sm;
+
+//===-- Roles -----------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The numbers of a role in the text form.
+struct RoleNumbers {
+  int64_t warps = 0, registers = 0, barrier = 0, turns = 0;
+};
+} // namespace
+
+static ParseResult parseOptionalNumber(OpAsmParser &parser, StringRef word, int64_t &number) {
+  return succeeded(parser.parseOptionalKeyword(word)) ? parser.parseInteger(number) : ParseResult(success());
+}
+
+static ParseResult parseNumbers(OpAsmParser &parser, RoleNumbers &role) {
+  return failure(parser.parseKeyword("warps") || parser.parseInteger(role.warps) || parser.parseKeyword("registers") ||
+                 parser.parseInteger(role.registers) || parseOptionalNumber(parser, "barrier", role.barrier) ||
+                 parseOptionalNumber(parser, "turns", role.turns));
+}
+
+ParseResult RolesOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<Attribute> names;
+  SmallVector<int64_t> warps, registers, barriers, turns;
+  OpBuilder b(parser.getContext());
+  if (parser.parseLBrace())
+    return failure();
+  while (failed(parser.parseOptionalRBrace())) {
+    std::string name;
+    RoleNumbers role;
+    if (parser.parseKeywordOrString(&name) || parseNumbers(parser, role) || parser.parseRegion(*result.addRegion()))
+      return failure();
+    ensureTerminator(*result.regions.back(), b, result.location);
+    names.push_back(b.getStringAttr(name));
+    warps.push_back(role.warps);
+    registers.push_back(role.registers);
+    barriers.push_back(role.barrier);
+    turns.push_back(role.turns);
+  }
+  result.addAttribute(getNamesAttrName(result.name), b.getArrayAttr(names));
+  result.addAttribute(getWarpsAttrName(result.name), b.getDenseI64ArrayAttr(warps));
+  result.addAttribute(getRegistersAttrName(result.name), b.getDenseI64ArrayAttr(registers));
+  if (llvm::any_of(barriers, [](int64_t barrier) { return barrier != 0; })) {
+    result.addAttribute(getBarriersAttrName(result.name), b.getDenseI64ArrayAttr(barriers));
+    result.addAttribute(getTurnsAttrName(result.name), b.getDenseI64ArrayAttr(turns));
+  }
+  return parser.parseOptionalAttrDict(result.attributes);
+}
+
+void RolesOp::print(OpAsmPrinter &printer) {
+  printer << " {";
+  printer.increaseIndent();
+  for (RoleRef role : rolesOf(*this)) {
+    printer.printNewline();
+    printer.printKeywordOrString(role.name());
+    printer << " warps " << role.warps() << " registers " << role.registers();
+    if (getBarriers() && role.barrier() != 0)
+      printer << " barrier " << role.barrier();
+    if (getTurns() && role.firstTurn() != 0)
+      printer << " turns " << role.firstTurn();
+    printer << ' ';
+    printer.printRegion(role.body(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
+  }
+  printer.decreaseIndent();
+  printer.printNewline();
+  printer << '}';
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getNamesAttrName(), getWarpsAttrName(), getRegistersAttrName(),
+                                                      getBarriersAttrName(), getTurnsAttrName()});
+}
+
+static LogicalResult verifyRole(RoleRef role, RolesOp roles) {
+  if (const int64_t count = role.registers(); count < kMinRegisters || count > kMaxRegisters || count % 8)
+    return roles.emitOpError("gives a thread ")
+           << count << " registers; legal are multiples of 8 from " << kMinRegisters << " to " << kMaxRegisters;
+  if (role.warps() < 1 || (role.warpgroups() > 0 && role.warps() % kWarpsPerWarpgroup != 0))
+    return roles.emitOpError("gives the role '")
+           << role.name() << "' " << role.warps() << " warps; legal are 1 to 3, and whole warpgroups of 4";
+  return success();
+}
+
+/// Verifies that warps start with the registers that the roles divide. They divide them by whole warpgroups.
+static LogicalResult verifyRegisters(RolesOp roles) {
+  int64_t used = 0, end = 0;
+  for (RoleRef role : rolesOf(roles)) {
+    const int64_t roleEnd = llvm::alignTo(role.endWarp(), kWarpsPerWarpgroup);
+    used += (roleEnd - end) * role.registers();
+    end = roleEnd;
+  }
+  const int64_t all = registersOfBlock(end, tegula::tile::setting(roles, "tile.instances_per_sm", 1));
+  if (used > all)
+    return roles.emitOpError("needs ") << kWarpSize * used << " registers; its threads start with " << kWarpSize * all;
+  return success();
+}
+
+LogicalResult RolesOp::verify() {
+  auto isForAll = [&](std::optional<ArrayRef<int64_t>> numbers) {
+    return !numbers || numbers->size() == getBodies().size();
+  };
+  if (getBodies().empty() || getNames().size() != getBodies().size() || !isForAll(getWarps()) ||
+      !isForAll(getRegisters()) || !isForAll(getBarriers()) || !isForAll(getTurns()))
+    return emitOpError("needs a name, warps and registers for each role, and has one role at least");
+  llvm::StringSet<> names;
+  for (RoleRef role : rolesOf(*this)) {
+    if (failed(verifyRole(role, *this)))
+      return failure();
+    if (!names.insert(role.name()).second)
+      return emitOpError("has two roles with the name '") << role.name() << "'";
+  }
+  if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))
+    return emitOpError("must be the last op of its function, except for the return");
+  return verifyRegisters(*this);
+}
+
+static LogicalResult verifyCarried(LoopLikeOpInterface loop) {
+  for (Value carried : loop.getRegionIterArgs()) {
+    if (isa<SharedType>(carried.getType()))
+      return loop.emitError(
+          "a shared tile crosses an iteration of this loop; no barrier or wait would protect it there");
+    if (isa<InflightType>(carried.getType()) && !isConsumedOnce(carried))
+      return loop.emitError(
+          "an MMA in flight crosses an iteration of this loop and needs exactly one wait there: it can "
+          "be neither copied nor dropped");
+  }
+  return success();
+}
+
+/// Returns true if an op before `release`, in its block, waits until the accesses of `async` are over.
+static bool endsBefore(Operation *async, ReleaseOp release) {
+  return llvm::any_of(async->getResult(0).getUsers(), [&](Operation *user) {
+    Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*user);
+    return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release);
+  });
+}
+
+/// Checks that no reader of the slot comes after the release, or is still at work then.
+static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
+  for (Operation *reader : wait->getUsers()) {
+    Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*reader);
+    if (inBlock && release->isBeforeInBlock(inBlock))
+      return reader->emitError("reads a tile after its slot was released").attachNote(release.getLoc())
+             << "the release is here";
+    if (inBlock && isa<AsyncOpInterface>(reader) && reader->getNumResults() != 0 && !endsBefore(reader, release))
+      return release.emitError("releases a slot that an MMA in flight still reads").attachNote(reader->getLoc())
+             << "the MMA is here";
+  }
+  return success();
+}
+
+static LogicalResult verifyRelease(ReleaseOp release) {
+  for (Operation *user : release.getChannel().getUsers()) {
+    auto wait = dyn_cast<ConsumerWaitOp>(user);
+    if (wait && wait->getBlock() == release->getBlock() && wait.getSlot() == release.getSlot() &&
+        wait->isBeforeInBlock(release) && failed(verifyReaders(wait, release)))
+      return failure();
+  }
+  return success();
+}
+
+/// Checks that the role of `op` is one of those that its channel names, and has the right warps for it.
+static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event) {
+  const RoleRef role = *roleOf(op);
+  if (event.isOfWriter() && event.kind != RoleEvent::Kind::store && role.warps() != 1)
+    return op->emitOpError("fills a slot in the role '")
+           << role.name() << "' of " << role.warps() << " warps; a role of one warp may";
+  auto release = dyn_cast<ReleaseOp>(*op);
+  if (release && !release.getPerWarp() && role.warpgroups() == 0)
+    return op->emitOpError("needs per_warp in the role '") << role.name() << "', which has no whole warpgroup";
+  ChannelOp channel = event.channel ? channelOf(event.channel) : ChannelOp();
+  if (!channel)
+    return success();
+  if (event.isOfWriter() && role.name() != channel.getFrom())
+    return op->emitOpError("fills a slot in the role '")
+           << role.name() << "'; the channel is filled by '" << channel.getFrom() << "'";
+  if (event.isOfReader() && !llvm::is_contained(channel.getTo().getAsValueRange<StringAttr>(), role.name()))
+    return op->emitOpError("reads a slot in the role '") << role.name() << "', which the channel does not go to";
+  return success();
+}
+
+static LogicalResult verifyProducts(RoleRef role, RolesOp roles) {
+  if (role.hasProducts() && role.warpgroups() == 0)
+    return roles.emitOpError("gives the role '")
+           << role.name() << "' " << role.warps() << " warps; its MMAs need whole warpgroups of 4";
+  return success();
+}
+
+/// Verifies the additions that the adder makes for all warps.
+static LogicalResult verifyAdditionsOfAdder(RolesOp roles) {
+  AddOutOp first;
+  WalkResult search = roles.walk([&](AddOutOp add) {
+    if (!add.isByAdder())
+      return WalkResult::advance();
+    if (rolesOf(roles).back().endWarp() == warpsOf(roles)) {
+      add.emitOpError("is made by the adder, but the last warpgroup has no free warp for it");
+      return WalkResult::interrupt();
+    }
+    if (!first)
+      first = add;
+    if (add.getShared() == first.getShared() && add.getTile().getType() == first.getTile().getType() &&
+        tegula::tile::rootOf(add.getView()) == tegula::tile::rootOf(first.getView()) &&
+        !add.getTurn() == !first.getTurn() &&
+        (!add.getTurn() || tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns())))
+      return WalkResult::advance();
+    add.emitOpError(
+        "is made by the adder; all such additions need one buffer, one layout, one tensor and its counters");
+    return WalkResult::interrupt();
+  });
+  return failure(search.wasInterrupted());
+}
+
+static LogicalResult verifyInRole(Operation *op) {
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    return verifyCarried(loop);
+  if (auto release = dyn_cast<ReleaseOp>(op); release && failed(verifyRelease(release)))
+    return failure();
+  if (auto events = dyn_cast<RoleEventOpInterface>(op))
+    for (const RoleEvent &event : events.getEvents())
+      if (failed(verifyEvent(events, event)))
+        return failure();
+  return success();
+}
+
+LogicalResult RolesOp::verifyRegions() {
+  for (RoleRef role : rolesOf(*this))
+    if (failed(verifyProducts(role, *this)))
+      return failure();
+  WalkResult search =
+      walk([](Operation *op) { return failed(verifyInRole(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  return search.wasInterrupted() ? failure() : verifyAdditionsOfAdder(*this);
+}
+
+//===-- Channels --------------------------------------------------------------------------------------------------===//
+
+static ParseResult parseNames(OpAsmParser &parser, SmallVectorImpl<Attribute> &names) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+    std::string name;
+    names.push_back({});
+    if (parser.parseKeywordOrString(&name))
+      return failure();
+    names.back() = StringAttr::get(parser.getContext(), name);
+    return success();
+  });
+}
+
+ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand ring;
+  ChannelType type;
+  std::string from;
+  SmallVector<Attribute> to;
+  Builder &b = parser.getBuilder();
+  OptionalParseResult hasRing = parser.parseOptionalOperand(ring);
+  if ((hasRing.has_value() && failed(*hasRing)) || parser.parseKeyword("from") || parser.parseKeywordOrString(&from) ||
+      parser.parseKeyword("to") || parseNames(parser, to))
+    return failure();
+  result.addAttribute(getFromAttrName(result.name), b.getStringAttr(from));
+  result.addAttribute(getToAttrName(result.name), b.getArrayAttr(to));
+  if (succeeded(parser.parseOptionalKeyword("per_warpgroup")))
+    result.addAttribute(getPerWarpgroupAttrName(result.name), b.getUnitAttr());
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type))
+    return failure();
+  result.addTypes(type);
+  if (!hasRing.has_value())
+    return success();
+  if (!type.getTile())
+    return parser.emitError(ring.location, "a channel of work indices has no ring of tiles");
+  return parser.resolveOperand(ring, type.ring(), result.operands);
+}
+
+void ChannelOp::print(OpAsmPrinter &printer) {
+  if (getRing())
+    printer << ' ' << getRing();
+  printer << " from ";
+  printer.printKeywordOrString(getFrom());
+  printer << " to [";
+  llvm::interleaveComma(getTo().getAsValueRange<StringAttr>(), printer.getStream(),
+                        [&](StringRef name) { printer.printKeywordOrString(name); });
+  printer << ']';
+  if (getPerWarpgroup())
+    printer << " per_warpgroup";
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getFromAttrName(), getToAttrName(), getPerWarpgroupAttrName()});
+  printer << " : " << getType();
+}
+
+LogicalResult ChannelOp::verify() {
+  if (SharedType tile = getType().getTile(); (tile != nullptr) != (getRing() != nullptr))
+    return emitOpError(tile ? "has no ring for its tiles" : "has a ring for tiles, but passes work indices");
+  if (getRing() && getRing().getType() != getType().ring())
+    return emitOpError("has a ring of ") << getRing().getType() << "; its tiles need " << getType().ring();
+  auto roles = (*this)->getBlock()->getOps<RolesOp>();
+  if (roles.empty())
+    return emitOpError("needs the roles of its function");
+  SmallVector<StringRef> names(getTo().getAsValueRange<StringAttr>());
+  names.push_back(getFrom());
+  for (StringRef name : names)
+    if (!findRole(*roles.begin(), name))
+      return emitOpError("names the role '") << name << "', which the function does not have";
+  return success();
+}
+
+//===-- Fills and reads -------------------------------------------------------------------------------------------===//
+
+/// Verifies that `op` is in a role. That of the roles checks which one.
+static LogicalResult verifyIsInRole(Operation *op) {
+  return op->getParentOfType<RolesOp>() ? success() : op->emitOpError("must be in a role of 'sm.roles'");
+}
+
+LogicalResult ProducerLoadOp::verify() {
+  if (!getChannel().getType().getTile())
+    return emitOpError("loads a tile to a channel of work indices");
+  return verifyIsInRole(*this);
+}
+
+LogicalResult ProducerStoreOp::verify() {
+  if (SharedType slot = getChannel().getType().getTile();
+      !slot || slot.getElementType() != getTile().getType().getElementType())
+    return emitOpError("stores ") << getTile().getType() << " to a channel of other elements";
+  if (ChannelOp channel = channelOf(getChannel()); channel && !channel.getPerWarpgroup())
+    return emitOpError("stores to a channel without an mbarrier for each warpgroup");
+  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
+    return emitOpError("stores to a channel whose slots are released");
+  return verifyIsInRole(*this);
+}
+
+LogicalResult ConsumerWaitOp::verify() {
+  if (!getChannel().getType().getTile())
+    return emitOpError("waits for a tile of a channel of work indices");
+  return verifyIsInRole(*this);
+}
+
+LogicalResult ProduceWorkOp::verify() { return verifyIsInRole(*this); }
+
+LogicalResult ConsumeWorkOp::verify() {
+  if (llvm::none_of(getChannel().getUsers(), llvm::IsaPred<ProduceWorkOp>))
+    return emitOpError("waits for a work index in a channel for which no 'sm.produce_work' exists");
+  return verifyIsInRole(*this);
+}
