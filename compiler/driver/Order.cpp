@@ -53,10 +53,10 @@ private:
 
   /// Names the MMAs, which start in the order of the list, and those that are in flight when an iteration begins.
   void nameMmas(ArrayRef<sm::Step> steps) {
-    auto mmas = loop_.getBody()->getOps<sm::WgmmaOp>();
+    auto mmas = loop_.getBody()->getOps<sm::AsyncProduct>();
     auto starts = llvm::make_filter_range(steps, [](auto &step) { return step.kind == sm::Step::Kind::start; });
     for (auto [step, mma] : llvm::zip(starts, mmas))
-      mmas_[mma.getResult()] = {step.label, step.isDelayed};
+      mmas_[mma.getHandle()] = {step.label, step.isDelayed};
     for (auto [carried, yielded] : llvm::zip(loop_.getRegionIterArgs(), loop_.getYieldedValues()))
       if (auto known = mmas_.find(yielded); known != mmas_.end())
         mmas_[carried] = {std::string(known->second.label), /*isDelayed=*/true};
@@ -98,8 +98,8 @@ private:
       addRow("producer_store", nameOfChannel(store.getChannel()), op->getLoc());
     else if (auto work = dyn_cast<sm::ConsumeWorkOp>(op))
       addRow("consume_work", nameOfChannel(work.getChannel()), op->getLoc());
-    else if (auto mma = dyn_cast<sm::WgmmaOp>(op))
-      addRow("start", mmas_.lookup(mma.getResult()).name(), op->getLoc());
+    else if (auto mma = dyn_cast<sm::AsyncProduct>(op))
+      addRow("start", mmas_.lookup(mma.getHandle()).name(), op->getLoc());
     else if (auto await = dyn_cast<sm::AwaitOp>(op))
       addAwait(await);
     else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op))
@@ -130,7 +130,7 @@ private:
   /// Returns true if only MMAs of the iteration before read the tile.
   bool isLate(sm::ConsumerWaitOp wait) {
     auto isLateMma = [&](Operation *user) {
-      return isa<sm::WgmmaOp>(user) && mmas_.lookup(user->getResult(0)).isDelayed;
+      return isa<sm::AsyncProduct>(user) && mmas_.lookup(user->getResult(0)).isDelayed;
     };
     return !wait->use_empty() && llvm::all_of(wait->getUsers(), isLateMma);
   }
@@ -160,7 +160,7 @@ private:
 
   std::string nameOfExchange(Value channel) {
     for (auto &[started, mma] : mmas_)
-      if (auto op = started.getDefiningOp<sm::WgmmaOp>())
+      if (auto op = started.getDefiningOp<sm::AsyncProduct>())
         for (auto [side, operand] : {std::pair(".lhs", op.getLhs()), std::pair(".rhs", Value(op.getRhs()))})
           if (auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>(); wait && wait.getChannel() == channel)
             return mma.label + side;

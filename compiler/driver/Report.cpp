@@ -58,8 +58,8 @@ template <class Mma> double multiplyAddsOf(Mma mma, RankedTensorType tile) {
 }
 
 void add(Operation *op, Work &work) {
-  if (auto mma = dyn_cast<sm::WgmmaOp>(op))
-    work.multiplyAdds += multiplyAddsOf(mma, mma.getType().getTile());
+  if (auto mma = dyn_cast<sm::AsyncProduct>(op))
+    work.multiplyAdds += multiplyAddsOf(mma, mma.getSum());
   else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && sm::mmaElement(mma.getRhs().getType().getElementType()))
     work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))

@@ -178,7 +178,9 @@ bool ReleaseOp::meetsInWarp() {
   // The fence says that lanes have read this tile, or another tile that is released with it.
   if (isa_and_present<ProxyFenceOp>((*this)->getPrevNode()))
     return true;
-  auto isMma = [&](Operation *reader) { return isa<WgmmaOp>(reader) && reader->getBlock() == (*this)->getBlock(); };
+  auto isMma = [&](Operation *reader) {
+    return isa<AsyncProduct>(reader) && reader->getBlock() == (*this)->getBlock();
+  };
   return llvm::none_of(getChannel().getUsers(), [&](Operation *user) {
     return isa<ConsumerWaitOp>(user) && user->getBlock() == (*this)->getBlock() && !user->use_empty() &&
            llvm::all_of(user->getUsers(), isMma);

@@ -4,6 +4,7 @@
 
 #include "compiler/sm/RoleEvents.h"
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

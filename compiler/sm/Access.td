@@ -23,6 +23,25 @@ def Sm_AsyncInterface : OpInterface<"AsyncOpInterface"> {
   let methods = [InterfaceMethod<"Returns the engine that goes on.", "::tegula::sm::Engine", "getEngine">];
 }
 
+def Sm_AsyncProduct : OpInterface<"AsyncProduct", [Sm_AsyncInterface]> {
+  let description = [{
+    A matrix product that goes on after its op, and adds to accumulators in flight. Passes that order products, or
+    decide how their operands get to shared memory, know no other property of them.
+  }];
+  let cppNamespace = "::tegula::sm";
+  let methods = [
+    InterfaceMethod<"Returns the left operand: a tile in shared memory or in registers.", "::mlir::Value", "getLhs">,
+    InterfaceMethod<"Returns the right operand, a tile in shared memory.", "::mlir::Value", "getRhs">,
+    InterfaceMethod<"Returns the first values of the accumulators, or those in flight. Null if they are 0.",
+                    "::mlir::Value", "getAcc">,
+    InterfaceMethod<"Returns the number of products in each sum.", "uint64_t", "getDepth">,
+    InterfaceMethod<"Returns true if the left operand is stored by columns.", "bool", "getTransposeLhs">,
+    InterfaceMethod<"Returns true if the right operand is stored by columns.", "bool", "getTransposeRhs">,
+    InterfaceMethod<"Returns the accumulators in flight.", "::mlir::Value", "getHandle">,
+    InterfaceMethod<"Returns the type of the accumulators.", "::mlir::RankedTensorType", "getSum">
+  ];
+}
+
 def Sm_OrderInterface : OpInterface<"OrderOpInterface"> {
   let description = "An op that orders accesses of other ops.";
   let cppNamespace = "::tegula::sm";

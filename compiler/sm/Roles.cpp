@@ -23,10 +23,7 @@ int64_t RoleRef::firstWarp() const {
 }
 
 bool RoleRef::hasProducts() const {
-  WalkResult search = body().walk([](AsyncOpInterface op) {
-    return op.getEngine() == Engine::tensorCores ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return body().walk([](AsyncProduct) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 SmallVector<RoleRef> tegula::sm::rolesOf(RolesOp roles) {

@@ -685,7 +685,7 @@ def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($number)";
 }
 
-def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
+def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async, Sm_AsyncProduct]> {
   let summary = "starts the MMA that `sm.mma` describes on the tensor cores of warpgroups";
   let description = [{
     The warpgroups divide the rows, the columns or both, as the layout of the accumulators says. A warpgroup multiplies
@@ -706,6 +706,10 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
     Optional<AnyTypeOf<[Sm_Tile, Sm_InflightType]>>:$acc,
     UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$fenced);
   let results = (outs Sm_InflightType:$result);
+  let extraClassDeclaration = [{
+    ::mlir::Value getHandle() { return getResult(); }
+    ::mlir::RankedTensorType getSum() { return getType().getTile(); }
+  }];
   let assemblyFormat = [{
     $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict
     `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` qualified(type($acc))^)? `->` qualified(type($result))

@@ -83,7 +83,7 @@ private:
   /// contains the user.
   void release(sm::LoadSharedOp fetch, Value channel, RingPosition position) {
     Operation *last = userIn(fetch, /*last=*/true);
-    auto product = dyn_cast<sm::WgmmaOp>(last);
+    auto product = dyn_cast<sm::AsyncProduct>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
     const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // TMA writes the next tile to this slot.

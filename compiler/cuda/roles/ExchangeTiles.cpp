@@ -35,9 +35,9 @@ using Exchanges = llvm::MapVector<sm::ToSharedOp, Exchange>;
 /// Returns the tiles that the step list writes or delays the reader of.
 static Exchanges exchangesOf(scf::ForOp loop, ArrayRef<sm::Step> steps) {
   Exchanges exchanges;
-  llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop);
+  llvm::MapVector<StringRef, sm::AsyncProduct> mmas = labelledMmas(loop);
   for (const auto &[i, step] : llvm::enumerate(steps)) {
-    sm::WgmmaOp mma = mmas.lookup(step.label);
+    sm::AsyncProduct mma = mmas.lookup(step.label);
     if (!mma)
       continue;
     for (bool isLhs : {true, false}) {

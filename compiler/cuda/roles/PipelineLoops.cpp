@@ -77,10 +77,10 @@ private:
   Value yielded(unsigned number) { return loop_.getYieldedValues()[number]; }
 
   /// Returns the MMA that adds to this accumulator in flight, or null.
-  sm::WgmmaOp mmaInFlight(unsigned number) {
+  sm::AsyncProduct mmaInFlight(unsigned number) {
     auto await = yielded(number).getDefiningOp<sm::AwaitOp>();
-    auto mma = await ? await.getHandle().getDefiningOp<sm::WgmmaOp>() : sm::WgmmaOp();
-    return mma && mma->getBlock() == body() && order_.staysInFlight(mma) ? mma : sm::WgmmaOp();
+    auto mma = await ? await.getHandle().getDefiningOp<sm::AsyncProduct>() : sm::AsyncProduct();
+    return mma && mma->getBlock() == body() && order_.staysInFlight(mma) ? mma : sm::AsyncProduct();
   }
 
   Carried kindOf(unsigned number) {
@@ -96,7 +96,7 @@ private:
     auto add = [&](Value value) { values.push_back(map.lookupOrDefault(value)); };
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
       if (Carried kind = kindOf(number); kind != Carried::late)
-        add(kind == Carried::inFlight ? mmaInFlight(number).getResult() : yielded(number));
+        add(kind == Carried::inFlight ? mmaInFlight(number).getHandle() : yielded(number));
     llvm::for_each(order_.handedOver(), add);
     return values;
   }
@@ -109,7 +109,7 @@ private:
         continue;
       now.map(loop_.getRegionIterArg(number), passedOn.front());
       if (kind == Carried::inFlight)
-        before.map(mmaInFlight(number).getResult(), passedOn.front());
+        before.map(mmaInFlight(number).getHandle(), passedOn.front());
       passedOn = passedOn.drop_front();
     }
     before.map(order_.handedOver(), passedOn);

@@ -15,7 +15,7 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using sm::Step;
-using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
+using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 //===-- The list of a schedule ------------------------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ static LogicalResult preset(MutableArrayRef<scf::ForOp> loops, StringAttr text, 
 //===-- The compiler's own choice ---------------------------------------------------------------------------------===//
 
 /// Returns true if the MMA reads the only slot of a ring of its loop.
-static bool readsOnlySlot(sm::WgmmaOp mma) {
+static bool readsOnlySlot(sm::AsyncProduct mma) {
   return llvm::any_of(ValueRange{mma.getLhs(), mma.getRhs()}, [&](Value operand) {
     auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>();
     return wait && wait->getBlock() == mma->getBlock() && wait.getChannel().getType().getSlots() == 1;
@@ -61,9 +61,9 @@ static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
   const LoopOrder order(loop, {});
   if (!order.obstacle().empty())
     return {};
-  SmallVector<std::pair<StringRef, sm::WgmmaOp>> sorted(mmas.begin(), mmas.end());
+  SmallVector<std::pair<StringRef, sm::AsyncProduct>> sorted(mmas.begin(), mmas.end());
   llvm::stable_sort(sorted, [&](const auto &one, const auto &two) {
-    auto rank = [&](sm::WgmmaOp mma) {
+    auto rank = [&](sm::AsyncProduct mma) {
       return std::tuple(order.countNeeds(mma), !readsOnlySlot(mma), -int64_t(order.countFollowers(mma)));
     };
     return rank(one.second) < rank(two.second);
@@ -76,7 +76,7 @@ static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
 
 /// Returns the smallest number of slots of the rings that the MMA reads, which all belong to its loop; 0 if an operand
 /// is no tile of such a ring.
-static int64_t slotsOf(sm::WgmmaOp mma) {
+static int64_t slotsOf(sm::AsyncProduct mma) {
   int64_t slots = std::numeric_limits<int64_t>::max();
   for (Value operand : {mma.getLhs(), Value(mma.getRhs())}) {
     auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>();

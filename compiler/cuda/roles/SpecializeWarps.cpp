@@ -38,10 +38,9 @@ static int64_t bytesBesideRings(func::FuncOp function) {
 static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
   llvm::DenseMap<Operation *, int64_t> elements;
   int64_t most = 0;
-  function.walk([&](sm::WgmmaOp mma) {
+  function.walk([&](sm::AsyncProduct mma) {
     if (Loop loop = loopOf(mma))
-      most = std::max(most,
-                      elements[loop] += cast<sm::InflightType>(mma.getResult().getType()).getTile().getNumElements());
+      most = std::max(most, elements[loop] += mma.getSum().getNumElements());
   });
   return most / (warps * sm::kWarpSize);
 }

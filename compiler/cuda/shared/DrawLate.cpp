@@ -59,7 +59,7 @@ static void drawLate(sm::RandomOp random) {
   for (Operation *op = random->getNextNode(); op; op = op->getNextNode()) {
     if (drawn.isReadBy(op) ? !drawn.add(op) : lastStart && isa<sm::AwaitOp>(op))
       break;
-    if (isa<sm::WgmmaOp>(op))
+    if (isa<sm::AsyncProduct>(op))
       lastStart = op;
   }
   if (lastStart)

@@ -23,10 +23,10 @@ using LocBuilder = ImplicitLocOpBuilder;
 /// Returns the number of warpgroups that share the rows of the loop's MMAs, if each has 64 consecutive rows. Otherwise
 /// returns 0.
 static int64_t warpgroupsOf(scf::ForOp loop) {
-  auto products = loop.getBody()->getOps<sm::WgmmaOp>();
+  auto products = loop.getBody()->getOps<sm::AsyncProduct>();
   if (products.empty())
     return 0;
-  RankedTensorType tile = (*products.begin()).getResult().getType().getTile();
+  RankedTensorType tile = (*products.begin()).getSum();
   return sm::extentOfWarp(tile, /*dim=*/0) == sm::kRowsPerWarp ? tile.getDimSize(0) / sm::kRowsPerWarpgroup : 0;
 }
 

@@ -50,7 +50,7 @@ static bool isLoadedLater(Value tile, sm::ProducerLoadOp load) {
 /// MMA needs both operands, so the later tile's fence is enough for both.
 static bool needsFence(sm::ProducerLoadOp load) {
   auto isLast = [&](Operation *user) {
-    auto mma = dyn_cast<sm::WgmmaOp>(user);
+    auto mma = dyn_cast<sm::AsyncProduct>(user);
     return mma && !isLoadedLater(mma.getLhs(), load) && !isLoadedLater(mma.getRhs(), load);
   };
   return llvm::any_of(load.getChannel().getUsers(), [&](Operation *user) {

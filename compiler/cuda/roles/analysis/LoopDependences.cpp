@@ -8,11 +8,11 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
+using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 Labels cuda::labelledMmas(scf::ForOp loop) {
   Labels mmas;
-  for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::WgmmaOp>())) {
+  for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::AsyncProduct>())) {
     auto label = mma->getAttrOfType<StringAttr>(tile::label);
     if (!label)
       label = StringAttr::get(loop.getContext(), "p" + Twine(number));
@@ -21,7 +21,7 @@ Labels cuda::labelledMmas(scf::ForOp loop) {
   return mmas;
 }
 
-sm::AwaitOp cuda::awaitOf(sm::WgmmaOp mma) {
+sm::AwaitOp cuda::awaitOf(sm::AsyncProduct mma) {
   for (Operation *user : mma->getUsers())
     if (auto await = dyn_cast<sm::AwaitOp>(user); await && !await.getReads())
       return await;
@@ -30,14 +30,14 @@ sm::AwaitOp cuda::awaitOf(sm::WgmmaOp mma) {
 
 /// Returns true if the tile can pass through a ring: only MMAs of its loop read it, and all ops around it are loops.
 static bool canBeExchanged(sm::ToSharedOp tile) {
-  auto isMma = [&](Operation *user) { return isa<sm::WgmmaOp>(user) && user->getBlock() == tile->getBlock(); };
+  auto isMma = [&](Operation *user) { return isa<sm::AsyncProduct>(user) && user->getBlock() == tile->getBlock(); };
   Operation *around = tile->getParentOp();
   while (isa<LoopLikeOpInterface>(around))
     around = around->getParentOp();
   return isa<sm::RolesOp>(around) && llvm::all_of(tile->getUsers(), isMma);
 }
 
-Operation *cuda::writerOf(sm::WgmmaOp mma, bool isLhs) {
+Operation *cuda::writerOf(sm::AsyncProduct mma, bool isLhs) {
   Operation *operand = (isLhs ? mma.getLhs() : Value(mma.getRhs())).getDefiningOp();
   if (auto tile = dyn_cast_if_present<sm::ToSharedOp>(operand))
     return tile->getBlock() == mma->getBlock() && canBeExchanged(tile) ? tile : nullptr;
@@ -151,7 +151,7 @@ bool LoopDependences::becomesDelayed(Operation *op) const {
   return release && llvm::any_of(loop_.getBody()->getOps<sm::ConsumerWaitOp>(), [&](sm::ConsumerWaitOp wait) {
            bool endsLate = false;
            forEachReader(wait, [&](Operation *reader) {
-             auto mma = dyn_cast<sm::WgmmaOp>(reader);
+             auto mma = dyn_cast<sm::AsyncProduct>(reader);
              endsLate |= mma && mma->getBlock() == loop_.getBody() && isDelayed(awaitOf(mma));
            });
            return endsLate && wait.getChannel() == release.getChannel() && wait.getSlot() == release.getSlot();
@@ -168,7 +168,7 @@ void LoopDependences::findDelayed(ArrayRef<sm::Step> steps) {
   for (const sm::Step &step : steps) {
     if (step.isTurn())
       continue;
-    sm::WgmmaOp mma = mmas.lookup(step.label);
+    sm::AsyncProduct mma = mmas.lookup(step.label);
     if (!mma) {
       obstacle_ = "no MMA of the loop has the label '" + step.label + "'; legal are " +
                   llvm::join(llvm::make_first_range(mmas), ", ");
@@ -193,7 +193,7 @@ void LoopDependences::findDelayed(ArrayRef<sm::Step> steps) {
       if (!isDelayed(op) && becomesDelayed(op))
         delayed_.insert(op);
   }
-  for (sm::WgmmaOp mma : mmas_)
+  for (sm::AsyncProduct mma : mmas_)
     if (isDelayed(mma) && !named.contains(mma))
       obstacle_ = "an MMA that is not delayed needs the result of a delayed one";
 }
@@ -208,7 +208,7 @@ void LoopDependences::findHandedOver() {
   for (Operation *op : ops_)
     if (isDelayed(op))
       forEachOperand(op, [&](Value operand) {
-        auto mma = operand.getDefiningOp<sm::WgmmaOp>();
+        auto mma = operand.getDefiningOp<sm::AsyncProduct>();
         const bool isHandle = mma && mma->getBlock() == loop_.getBody() && staysInFlight(mma);
         if (isInBody(operand) && !isHandle && !(operand.getDefiningOp() && isDelayed(operand.getDefiningOp())))
           handedOver_.insert(operand);
@@ -253,7 +253,7 @@ void LoopDependences::checkDelayed() {
     for (Number op = 0; op < ops_.size(); ++op)
       if (isDelayed(ops_[late]) && !isDelayed(ops_[op]) && effects[late].conflictWith(effects[op]))
         obstacle_ = "what comes one iteration late and the next iteration access the same memory";
-  for (sm::WgmmaOp mma : mmas_) {
+  for (sm::AsyncProduct mma : mmas_) {
     if (!staysInFlight(mma))
       continue;
     auto carried = dyn_cast_if_present<BlockArgument>(mma.getAcc());
@@ -280,7 +280,7 @@ void LoopDependences::findDependences() {
       addReleaseDependences(release);
     if (auto wait = dyn_cast<sm::ConsumerWaitOp>(ops_[op]))
       addWaitDependences(wait);
-    if (auto mma = dyn_cast<sm::WgmmaOp>(ops_[op]); mma && isDelayed(mma))
+    if (auto mma = dyn_cast<sm::AsyncProduct>(ops_[op]); mma && isDelayed(mma))
       addOperandDependences(mma);
   }
   addMemoryDependences();
@@ -312,7 +312,7 @@ Operation *LoopDependences::fenceOf(Operation *op) const {
 Operation *LoopDependences::fencedAfter(Operation *store) const {
   if (isa<sm::ProducerStoreOp>(store))
     return store;
-  for (sm::WgmmaOp mma : mmas_)
+  for (sm::AsyncProduct mma : mmas_)
     if (isa<sm::ToSharedOp>(store) && llvm::is_contained(store->getUsers(), mma) && !isDelayed(mma))
       return mma;
   return nullptr;
@@ -344,7 +344,7 @@ void LoopDependences::coverFences() {
 /// iteration before instead. What a delayed op yields is ready for the current iteration.
 void LoopDependences::addValueDependences(Number number) {
   Operation *op = ops_[number];
-  auto mma = dyn_cast<sm::WgmmaOp>(op);
+  auto mma = dyn_cast<sm::AsyncProduct>(op);
   forEachOperand(op, [&](Value operand) {
     if (!isInBody(operand))
       return;
@@ -355,13 +355,13 @@ void LoopDependences::addValueDependences(Number number) {
       return;
     if (carried ? isDelayed(producer) && !isDelayed(op) : isDelayed(producer) == isDelayed(op))
       addDependence(op, producer);
-    if (auto started = dyn_cast<sm::WgmmaOp>(producer); started && isa<sm::AwaitOp>(op) && staysInFlight(started))
+    if (auto started = dyn_cast<sm::AsyncProduct>(producer); started && isa<sm::AwaitOp>(op) && staysInFlight(started))
       addDependence(op, producer);
   });
 }
 
 /// Lets the next operand in registers be made only when the delayed MMA has read the last one.
-void LoopDependences::addOperandDependences(sm::WgmmaOp mma) {
+void LoopDependences::addOperandDependences(sm::AsyncProduct mma) {
   auto isOperand = [&](Operation *user) { return user == mma || isa<sm::PackOp>(user); };
   for (Operation *op = mma.getLhs().getDefiningOp(); isNarrowing(op) && llvm::all_of(op->getUsers(), isOperand);
        op = op->getOperand(0).getDefiningOp())
@@ -393,7 +393,7 @@ void LoopDependences::addReleaseDependences(sm::ReleaseOp release) {
       continue;
     forEachReader(wait, [&](Operation *reader) {
       Operation *inBody = loop_.getBody()->findAncestorOpInBlock(*reader);
-      auto mma = dyn_cast<sm::WgmmaOp>(inBody);
+      auto mma = dyn_cast<sm::AsyncProduct>(inBody);
       addDependence(release, mma ? awaitOf(mma) : inBody);
       if (isa_and_present<sm::ProxyFenceOp>(inBody->getNextNode()))
         addDependence(release, inBody->getNextNode());
@@ -429,7 +429,7 @@ void LoopDependences::findNeeds() {
     visit(op);
 }
 
-unsigned LoopDependences::countFollowers(sm::WgmmaOp mma) const {
+unsigned LoopDependences::countFollowers(sm::AsyncProduct mma) const {
   llvm::BitVector own(ops_.size());
   own.set(numbers_.at(awaitOf(mma)));
   return llvm::count(needs_, own);

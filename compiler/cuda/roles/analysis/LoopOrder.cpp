@@ -6,7 +6,7 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
+using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 /// Returns true if all warps execute `op`, or an op inside, together.
 static bool needsAllWarps(Operation *op) {
@@ -31,7 +31,7 @@ bool LoopOrder::isReady(Number op) const {
 /// them. Also returns true for an op that comes after the start of an MMA that has not started.
 bool LoopOrder::isHeld(Number op) const {
   auto isFenceOf = [&](Operation *other) { return fenceOf(other) == ops_[op]; };
-  auto hasNotStarted = [&](Number on) { return isa<sm::WgmmaOp>(ops_[on]) && !emitted_.test(on); };
+  auto hasNotStarted = [&](Number on) { return isa<sm::AsyncProduct>(ops_[on]) && !emitted_.test(on); };
   return (inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf))) ||
          llvm::any_of(dependences_[op], hasNotStarted);
 }
@@ -50,7 +50,7 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
   const bool hasTurns = llvm::any_of(steps, std::mem_fn(&sm::Step::isTurn));
   bool isInTurn = false;
   for (auto [i, step] : llvm::enumerate(steps)) {
-    sm::WgmmaOp mma = mmas.lookup(step.label);
+    sm::AsyncProduct mma = mmas.lookup(step.label);
     if (step.kind == Kind::takeTurn)
       turn_ = Entry{.kind = Kind::takeTurn, .passes = passingStore(steps.drop_front(i), mmas)};
     if (step.kind == Kind::passTurn)
@@ -68,7 +68,7 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
     if (step.isWrite())
       write(numbers_.at(writerOf(mma, step.kind == Kind::lhs)));
   }
-  for (sm::WgmmaOp mma : mmas_)
+  for (sm::AsyncProduct mma : mmas_)
     if (!emitted_.test(numbers_.at(mma)))
       start(numbers_.at(mma));
   emitRest();
@@ -82,7 +82,7 @@ void LoopOrder::takeTurn() {
 
 /// Refuses an MMA in a turn if lanes write its operand in the same iteration: the MMA then waits for all warpgroups,
 /// and those that wait for the turn would never come to it.
-void LoopOrder::checkTurn(sm::WgmmaOp mma) {
+void LoopOrder::checkTurn(sm::AsyncProduct mma) {
   for (bool isLhs : {true, false}) {
     Value operand = isLhs ? mma.getLhs() : Value(mma.getRhs());
     const bool isWritten = isa<sm::SharedType>(operand.getType()) && !sm::isReceived(operand);
@@ -112,13 +112,13 @@ void LoopOrder::setRegisters(Number first, ArrayRef<sm::Step> steps, bool accumu
     missing.reset(awaited_).reset(needs_[first]);
     return missing.none();
   };
-  auto set = [&](sm::WgmmaOp mma, Value value) {
+  auto set = [&](sm::AsyncProduct mma, Value value) {
     Operation *writer = value ? value.getDefiningOp() : nullptr;
     if (writer && isInBody(value) && isDelayed(writer) == isDelayed(mma))
       emit(numbers_.at(writer));
   };
   for (const sm::Step &step : steps) {
-    sm::WgmmaOp mma = step.kind == Kind::start ? mmas.lookup(step.label) : sm::WgmmaOp();
+    sm::AsyncProduct mma = step.kind == Kind::start ? mmas.lookup(step.label) : sm::AsyncProduct();
     if (!mma || !startsTogether(numbers_.at(mma)))
       return;
     if (accumulators)
@@ -131,14 +131,14 @@ void LoopOrder::setRegisters(Number first, ArrayRef<sm::Step> steps, bool accumu
 /// Emits what the MMA needs, then the MMA. Before it comes what precedes it in the program and waits for nothing that
 /// the MMA does not wait for, unless another MMA precedes it that starts later.
 void LoopOrder::start(Number mma) {
-  auto startsLater = [&](sm::WgmmaOp other) {
+  auto startsLater = [&](sm::AsyncProduct other) {
     return numbers_.at(other) < mma && !emitted_.test(numbers_.at(other)) && isDelayed(other) == isDelayed(ops_[mma]);
   };
   for (Number op = 0; op < mma && llvm::none_of(mmas_, startsLater); ++op) {
     llvm::BitVector others = needs_[op];
     others.reset(needs_[mma]);
     const bool isSameIteration = isDelayed(ops_[op]) == isDelayed(ops_[mma]);
-    if (isSameIteration && others.none() && !isa<sm::WgmmaOp>(ops_[op]) && !isHeld(op))
+    if (isSameIteration && others.none() && !isa<sm::AsyncProduct>(ops_[op]) && !isHeld(op))
       emit(op);
   }
   for (Number on : dependences_[mma])
@@ -155,7 +155,7 @@ void LoopOrder::start(Number mma) {
 void LoopOrder::write(Number store) {
   for (Number op = 0; turn_ && op < store; ++op)
     if (isDelayed(ops_[op]) == isDelayed(ops_[store]) && isReady(op) &&
-        !isa<sm::WgmmaOp, sm::ProducerStoreOp>(ops_[op]) && !isHeld(op) && !sliceOf(op).test(store))
+        !isa<sm::AsyncProduct, sm::ProducerStoreOp>(ops_[op]) && !isHeld(op) && !sliceOf(op).test(store))
       emit(op);
   takeTurn();
   const llvm::BitVector slice = sliceOf(store);
@@ -165,7 +165,7 @@ void LoopOrder::write(Number store) {
         emit(op);
   };
   emitReady();
-  for (sm::WgmmaOp mma : mmas_)
+  for (sm::AsyncProduct mma : mmas_)
     if (Number await = numbers_.at(awaitOf(mma)); slice.test(await)) {
       emit(await);
       emitReady();
@@ -175,7 +175,7 @@ void LoopOrder::write(Number store) {
 void LoopOrder::emit(Number op) {
   if (emitted_.test(op))
     return;
-  if (isa<sm::WgmmaOp>(ops_[op])) {
+  if (isa<sm::AsyncProduct>(ops_[op])) {
     obstacle_ = "the step list starts an MMA before another one that it needs";
     return;
   }
@@ -193,7 +193,7 @@ void LoopOrder::emitAwait(Number op) {
   emitReads();
   entries_.push_back({Kind::start, ops_[op]});
   awaited_.set(op);
-  auto mma = cast<sm::AwaitOp>(ops_[op]).getHandle().getDefiningOp<sm::WgmmaOp>();
+  auto mma = cast<sm::AwaitOp>(ops_[op]).getHandle().getDefiningOp<sm::AsyncProduct>();
   if (!mma || !staysInFlight(mma))
     --inFlight_;
   emitReleases();
@@ -230,7 +230,7 @@ void LoopOrder::emitRest() {
       if (isReady(op) && (held || !isHeld(op)))
         emit(op);
   };
-  for (sm::WgmmaOp mma : mmas_) {
+  for (sm::AsyncProduct mma : mmas_) {
     if (sm::AwaitOp await = awaitOf(mma); !emitted_.test(numbers_.at(await))) {
       emit(numbers_.at(await));
       emitReady(/*held=*/false);

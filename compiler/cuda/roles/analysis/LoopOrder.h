@@ -30,7 +30,7 @@ private:
   void start(Number mma);
   void write(Number store);
   void takeTurn();
-  void checkTurn(sm::WgmmaOp mma);
+  void checkTurn(sm::AsyncProduct mma);
   void endTurn(bool isPassedByWrite);
   void emit(Number op);
   void emitAwait(Number op);

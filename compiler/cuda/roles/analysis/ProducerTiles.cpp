@@ -55,7 +55,7 @@ static bool readsPastTile(Operation *user, Value tile) {
     auto element = sm::mmaElement(cast<sm::SharedType>(tile.getType()).getElementType());
     return alongColumns && (!element || static_cast<int64_t>(mma.getDepth()) % element->depth != 0);
   };
-  if (auto wgmma = dyn_cast<sm::WgmmaOp>(user))
+  if (auto wgmma = dyn_cast<sm::AsyncProduct>(user))
     return reads(wgmma);
   auto mma = dyn_cast<sm::MmaOp>(user);
   return mma && reads(mma);
@@ -83,8 +83,8 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
 }
 
 bool cuda::feedsWgmma(sm::LoadSharedOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp, sm::ReadOp>) &&
-         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct, sm::MmaOp, sm::ReadOp>) &&
+         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
 }
 
 bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
@@ -92,7 +92,7 @@ bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
 }
 
 bool cuda::isReadByLanes(sm::LoadSharedOp fetch) {
-  return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+  return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
 }
 
 bool cuda::isInLoop(Operation *op) { return isa<LoopLikeOpInterface>(op->getParentOp()); }

@@ -78,11 +78,11 @@ static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
 }
 
 /// Returns the footprint of the left operand. None for the right one, which all warps of a warpgroup read.
-static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
+static std::optional<Footprint> footprintOf(sm::AsyncProduct product, Value place) {
   if (place != product.getLhs() || place == product.getRhs())
     return std::nullopt;
   Footprint footprint{.ofMma = true};
-  footprint.ofWarp[product.getTransposeLhs() ? 1 : 0] = sm::extentOfWarp(product.getType().getTile(), 0);
+  footprint.ofWarp[product.getTransposeLhs() ? 1 : 0] = sm::extentOfWarp(product.getSum(), 0);
   return footprint;
 }
 
@@ -139,7 +139,7 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
     return ::footprintOf(read);
   if (auto product = dyn_cast<sm::MmaOp>(op))
     return ::footprintOf(product, place);
-  if (auto product = dyn_cast<sm::WgmmaOp>(op))
+  if (auto product = dyn_cast<sm::AsyncProduct>(op))
     return ::footprintOf(product, place);
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition(), /*stores=*/false);
