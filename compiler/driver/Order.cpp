@@ -90,22 +90,12 @@ private:
   }
 
   void add(Operation *op) {
-    if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op))
-      addWait(wait);
-    else if (auto release = dyn_cast<sm::ReleaseOp>(op))
-      addRow("release", nameOfSlot(release.getChannel(), isLate(release)), op->getLoc());
-    else if (auto store = dyn_cast<sm::ProducerStoreOp>(op))
-      addRow("producer_store", nameOfChannel(store.getChannel()), op->getLoc());
-    else if (auto work = dyn_cast<sm::ConsumeWorkOp>(op))
-      addRow("consume_work", nameOfChannel(work.getChannel()), op->getLoc());
+    if (auto events = dyn_cast<sm::RoleEventOpInterface>(op))
+      addEvents(events);
     else if (auto mma = dyn_cast<sm::AsyncProduct>(op))
       addRow("start", mmas_.lookup(mma.getHandle()).name(), op->getLoc());
     else if (auto await = dyn_cast<sm::AwaitOp>(op))
       addAwait(await);
-    else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op))
-      addRow("sequence_wait", turn.getChannel() ? "stores " + nameOfChannel(turn.getChannel()) : "", loop_.getLoc());
-    else if (isa<sm::SequenceArriveOp>(op))
-      addRow("sequence_arrive", "", loop_.getLoc());
     else if (auto add = dyn_cast<sm::AddOutOp>(op))
       addRow("add_out", nameOf(add.getView()), op->getLoc());
     else if (sm::orderOf(op).meeting == sm::Meeting::role)
@@ -114,10 +104,15 @@ private:
       addExponentials(op);
   }
 
-  /// Adds a wait, unless another one implies it.
-  void addWait(sm::ConsumerWaitOp wait) {
-    if (!wait.getAlreadyFull())
-      addRow("consumer_wait", nameOfSlot(wait.getChannel(), isLate(wait)), wait.getLoc());
+  /// Adds the waits and arrivals of an op under its name. Turns are those of the loop.
+  void addEvents(sm::RoleEventOpInterface op) {
+    for (const sm::RoleEvent &event : op.getEvents()) {
+      const bool isTurn = event.kind == sm::RoleEvent::Kind::takeTurn || event.kind == sm::RoleEvent::Kind::passTurn;
+      std::string which = event.channel ? nameOfSlot(event.channel, isLate(op)) : "";
+      if (isTurn && event.channel)
+        which = "stores " + which;
+      addRow(op->getName().stripDialect(), which, isTurn ? loop_.getLoc() : op->getLoc());
+    }
   }
 
   void addAwait(sm::AwaitOp await) {
@@ -127,21 +122,28 @@ private:
            pending == 0 ? name : llvm::formatv("{0}, {1} may run", name, pending).str(), await.getLoc());
   }
 
+  /// Returns true if the op waits for a slot, or releases one, whose tile is one of the iteration before.
+  bool isLate(Operation *op) {
+    if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op))
+      return isReadLate(wait);
+    auto release = dyn_cast<sm::ReleaseOp>(op);
+    return release && isReleasedLate(release);
+  }
+
   /// Returns true if only MMAs of the iteration before read the tile.
-  bool isLate(sm::ConsumerWaitOp wait) {
+  bool isReadLate(sm::ConsumerWaitOp wait) {
     auto isLateMma = [&](Operation *user) {
       return isa<sm::AsyncProduct>(user) && mmas_.lookup(user->getResult(0)).isDelayed;
     };
     return !wait->use_empty() && llvm::all_of(wait->getUsers(), isLateMma);
   }
 
-  /// Returns true if the slot's tile is one of the iteration before.
-  bool isLate(sm::ReleaseOp release) {
+  bool isReleasedLate(sm::ReleaseOp release) {
     bool hasWait = false;
     for (auto wait : loop_.getBody()->getOps<sm::ConsumerWaitOp>()) {
       hasWait |= wait.getChannel() == release.getChannel();
       if (wait.getChannel() == release.getChannel() && wait.getSlot() == release.getSlot())
-        return isLate(wait);
+        return isReadLate(wait);
     }
     return hasWait;
   }

@@ -32,8 +32,10 @@ static int64_t warpgroupsOf(scf::ForOp loop) {
 
 /// Returns true if the warpgroups wait for each other in the loop.
 static bool needsAllWarpgroups(scf::ForOp loop) {
-  WalkResult search = loop.getBody()->walk([](Operation *op) {
-    const bool isExchange = isa<sm::ProducerStoreOp>(op);
+  auto isStore = [](const sm::RoleEvent &event) { return event.kind == sm::RoleEvent::Kind::store; };
+  WalkResult search = loop.getBody()->walk([&](Operation *op) {
+    auto events = dyn_cast<sm::RoleEventOpInterface>(op);
+    const bool isExchange = events && llvm::any_of(events.getEvents(), isStore);
     return isExchange || sm::meetsOtherWarps(op) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
