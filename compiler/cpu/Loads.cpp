@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Views, loads and gathers.
 #include "compiler/cpu/Window.h"
+#include "compiler/tile/Scalars.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -12,14 +13,14 @@ using namespace mlir;
 
 //===-- Views ----------------------------------------------------------------------------------------------------===//
 
-ViewParts Lowering::kernelArgument(Value base, int64_t rank, int64_t firstWord) {
-  ViewParts view;
+View Lowering::kernelArgument(Value base, int64_t rank, int64_t firstWord) {
+  View view;
   auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(base.getType()).getElementType());
   Value endless = index(std::numeric_limits<int64_t>::max());
   view.flat = memref::ReinterpretCastOp::create(
       builder_, loc(), type, base, /*offset=*/OpFoldResult(builder_.getIndexAttr(0)), ArrayRef<OpFoldResult>{endless},
       ArrayRef<OpFoldResult>{builder_.getIndexAttr(1)});
-  view.offset = index(0);
+  view.base = index(0);
   for (int64_t dim = 0; dim < rank; ++dim) {
     view.sizes.push_back(arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), word(firstWord + dim)));
     view.strides.push_back(
@@ -28,24 +29,12 @@ ViewParts Lowering::kernelArgument(Value base, int64_t rank, int64_t firstWord) 
   return view;
 }
 
-ViewParts Lowering::slice(tile::SliceOp op) {
-  ViewParts view = views_.lookup(op.getView());
-  size_t fixed = op.getIndices().size();
-  Value inside;
-  for (auto [dim, original] : llvm::enumerate(op.getIndices())) {
-    Value at = scalars_.lookup(original);
-    // The compare is unsigned, so that a negative index counts as huge.
-    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, view.sizes[dim]);
-    inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, fits)) : fits;
-    Value distance = arith::MulIOp::create(builder_, loc(), at, view.strides[dim]);
-    view.offset = arith::AddIOp::create(builder_, loc(), view.offset, distance);
-  }
-  view.sizes.erase(view.sizes.begin(), view.sizes.begin() + fixed);
-  view.strides.erase(view.strides.begin(), view.strides.begin() + fixed);
-  if (inside)
-    for (Value &size : view.sizes)
-      size = arith::SelectOp::create(builder_, loc(), inside, size, index(0));
-  return view;
+void Lowering::lowerView(tile::ViewOpInterface op) {
+  View view = views_.lookup(op.getViewSource());
+  ImplicitLocOpBuilder b(loc(), builder_);
+  tile::Scalars s(b);
+  op.changeParts(s, view, [&](Value scalar) { return scalars_.lookup(scalar); });
+  views_[op->getResult(0)] = view;
 }
 
 //===-- Loads ----------------------------------------------------------------------------------------------------===//
@@ -116,8 +105,8 @@ void Lowering::lowerLoad(tile::LoadOp load) {
 //===-- Gathers --------------------------------------------------------------------------------------------------===//
 
 void Lowering::lowerScalarGather(tile::GatherOp gather) {
-  ViewParts view = views_.lookup(gather.getView());
-  Value inside, where = view.offset;
+  View view = views_.lookup(gather.getView());
+  Value inside, where = view.base;
   for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
     Value at = scalars_.lookup(index);
     if (!at.getType().isIndex())
@@ -142,7 +131,7 @@ void Lowering::lowerGather(tile::GatherOp gather) {
   if (!tileType(gather.getResult()))
     return lowerScalarGather(gather);
   auto type = tileType(gather.getResult());
-  ViewParts view = views_.lookup(gather.getView());
+  View view = views_.lookup(gather.getView());
   Buffer target = bufferFor(gather);
   int vectorDim = static_cast<int>(target.contiguousDim(type.getRank()));
   OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
@@ -163,7 +152,7 @@ void Lowering::lowerGather(tile::GatherOp gather) {
   auto narrowVector = VectorType::get({lanes_}, memoryType(type.getElementType()));
   Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(narrowVector));
   Value value =
-      vector::GatherOp::create(builder_, loc(), narrowVector, view.flat, ValueRange{view.offset}, where, mask, zeros);
+      vector::GatherOp::create(builder_, loc(), narrowVector, view.flat, ValueRange{view.base}, where, mask, zeros);
   value = widen(builder_, loc(), value, type.getElementType());
   SmallVector<Value, 4> at = llvm::map_to_vector<4>(nest.position, [](const Element &e) { return e.value; });
   if (target.order == Order::Column)

@@ -111,8 +111,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     return lowerWhile(loop);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return lowerIf(branch);
-  if (auto slice = dyn_cast<tile::SliceOp>(op)) {
-    views_[slice.getResult()] = this->slice(slice);
+  if (auto view = dyn_cast<tile::ViewOpInterface>(op)) {
+    lowerView(view);
   } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
     lowerLoad(load);
   } else if (auto store = dyn_cast<tile::StoreOp>(op)) {

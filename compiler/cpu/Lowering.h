@@ -23,12 +23,9 @@ struct Buffer {
   int64_t contiguousDim(int64_t rank) const { return order == Order::Row ? rank - 1 : 0; }
 };
 
-/// A view. `flat` is all memory from the tensor's base on. An element is at offset + sum of position * stride.
-struct ViewParts {
+/// A view. `flat` is all memory from the tensor's base on, which the places of elements count from.
+struct View : tile::ViewParts {
   mlir::Value flat;
-  mlir::Value offset;
-  llvm::SmallVector<mlir::Value, 5> sizes;
-  llvm::SmallVector<mlir::Value, 5> strides;
 };
 
 /// An index, or a computed element, and the number of loops of the nest that it depends on.
@@ -111,8 +108,8 @@ private:
                          bool vector);
 
   // Views (Loads.cpp, Stores.cpp).
-  ViewParts kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
-  ViewParts slice(tile::SliceOp op);
+  View kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
+  void lowerView(tile::ViewOpInterface op);
   void lowerLoad(tile::LoadOp load);
   /// Lowers a store or an atomic addition. With a condition, a store writes only elements at which it is true.
   void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position,
@@ -144,7 +141,7 @@ private:
   llvm::SmallVector<mlir::Value, 3> programId_, numPrograms_;
   mlir::IRMapping scalars_;
   llvm::DenseMap<mlir::Value, Buffer> buffers_;
-  llvm::DenseMap<mlir::Value, ViewParts> views_;
+  llvm::DenseMap<mlir::Value, View> views_;
   llvm::SmallVector<int64_t> bufferBytes_;
   mlir::Operation *failed_ = nullptr;
 

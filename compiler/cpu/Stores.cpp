@@ -143,12 +143,12 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
 
 /// Lowers an addition that waits for its turn. A program instance is one thread here.
 void Lowering::lowerAddInTurn(tile::AtomicAddOp add) {
-  ViewParts turns = views_.lookup(add.getTurns());
+  View turns = views_.lookup(add.getTurns());
   Value place = scalars_.lookup(add.getPlace()), turn = scalars_.lookup(add.getTurn());
   Window m(*this, add.getTurns(), {}, tileType(add.getTile()));
   Value inside = m.both(m.compare(arith::CmpIPredicate::sge, place, index(0)),
                         m.compare(arith::CmpIPredicate::slt, place, turns.sizes.front()));
-  Value counter = m.add(turns.offset, m.mul(place, turns.strides.front()));
+  Value counter = m.add(turns.base, m.mul(place, turns.strides.front()));
   auto update = [&](arith::AtomicRMWKind kind, Value with) -> Value {
     return memref::AtomicRMWOp::create(builder_, loc(), kind, with, turns.flat, ValueRange{counter});
   };
@@ -177,7 +177,7 @@ void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange in
     indices.push_back(element(nest, index, nest.position, kScalar).value);
 
   builder_.setInsertionPoint(nest.before.back());
-  Value inside, row = m.view.offset, where = m.view.offset;
+  Value inside, row = m.view.base, where = m.view.base;
   for (auto [dim, at] : llvm::enumerate(indices)) {
     if (!at.getType().isIndex())
       at = arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), at);
@@ -201,10 +201,10 @@ void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange in
 }
 
 void Lowering::lowerNextWork(tile::NextWorkOp work) {
-  ViewParts view = views_.lookup(work.getCounter());
+  View view = views_.lookup(work.getCounter());
   Value one = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(1));
   Value number =
-      memref::AtomicRMWOp::create(builder_, loc(), arith::AtomicRMWKind::addi, one, view.flat, ValueRange{view.offset});
+      memref::AtomicRMWOp::create(builder_, loc(), arith::AtomicRMWKind::addi, one, view.flat, ValueRange{view.base});
   scalars_.map(work.getResult(), number);
 }
 

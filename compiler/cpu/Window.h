@@ -37,7 +37,7 @@ public:
   /// Returns the offset in memory of the tile's element `at`. A dimension without an index counts as at the tile's
   /// start.
   mlir::Value linear(llvm::ArrayRef<mlir::Value> at) {
-    mlir::Value result = view.offset;
+    mlir::Value result = view.base;
     for (size_t dim = 0; dim < at.size(); ++dim)
       result = add(result, mul(at[dim] ? add(start[dim], at[dim]) : start[dim], view.strides[dim]));
     return result;
@@ -89,7 +89,7 @@ public:
   Lowering &l;
   mlir::OpBuilder &b;
   mlir::Location loc;
-  ViewParts view;
+  View view;
   mlir::RankedTensorType type;
   llvm::SmallVector<mlir::Value, 5> start, low, high;
 

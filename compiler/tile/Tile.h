@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/tile/ColumnRange.h"
+#include "compiler/tile/ViewParts.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -73,6 +74,8 @@ bool isReadOnly(mlir::Value view);
 
 #define GET_TYPEDEF_CLASSES
 #include "compiler/tile/TileTypes.h.inc"
+
+#include "compiler/tile/ViewInterface.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/tile/TileOps.h.inc"

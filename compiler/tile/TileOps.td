@@ -4,6 +4,7 @@
 #define TEGULA_TILE_OPS
 
 include "compiler/tile/TileDialect.td"
+include "compiler/tile/ViewInterface.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -66,7 +67,7 @@ def Tile_DimOp : Tile_Op<"dim", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_SliceOp : Tile_Op<"slice", [Pure, ViewLikeOpInterface]> {
+def Tile_SliceOp : Tile_Op<"slice", [Pure, ViewLikeOpInterface, Tile_View]> {
   let summary = "fixes the leading dimensions of a view";
   let description = [{
     `result[x...] = view[indices..., x...]`. If an index is outside its dimension, the result is empty: loads from it

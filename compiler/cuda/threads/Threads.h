@@ -2,9 +2,10 @@
 // The lowering to threads: one walk over the function, in order, that builds the program of one thread next to it.
 #pragma once
 
-#include "compiler/cuda/threads/Scalars.h"
 #include "compiler/emit/Instructions.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/sm/Sm.h"
+#include "compiler/tile/Scalars.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -18,13 +19,13 @@ class WhileOp;
 
 namespace tegula::cuda {
 
-/// A tensor in global memory.
-struct View {
-  mlir::Value base;                                 ///< i64, in bytes.
-  llvm::SmallVector<mlir::Value, 5> sizes, strides; ///< index; strides count elements.
+using tile::Scalars;
+
+/// A tensor in global memory. Its base is an i64, and its unit a byte.
+struct View : tile::ViewParts {
   mlir::Type element;
 
-  unsigned elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  int64_t elementBytes() const { return unit; }
 };
 
 /// A tile in shared memory.

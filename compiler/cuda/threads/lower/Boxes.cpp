@@ -123,10 +123,7 @@ static Value clampToCoordinate(Threads &t, Value index) {
 
 /// Returns the indices of a position in the tensor of the view, the innermost dimension first.
 static SmallVector<Value> indicesOf(Value view, ValueRange position) {
-  SmallVector<Value> indices(llvm::reverse(position));
-  for (auto slice = view.getDefiningOp<tile::SliceOp>(); slice; slice = slice.getView().getDefiningOp<tile::SliceOp>())
-    llvm::append_range(indices, llvm::reverse(slice.getIndices()));
-  return indices;
+  return tile::positionInTensor(view, position)->indices;
 }
 
 SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {

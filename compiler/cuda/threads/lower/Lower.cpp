@@ -17,6 +17,8 @@ const Lowerings &Lowerings::all() {
 }
 
 LogicalResult Lowerings::lower(Threads &t, Operation *op) const {
-  auto known = functions_.find(op->getName().getTypeID());
-  return known == functions_.end() ? lowerElementwise(t, op) : known->second(t, op);
+  if (auto known = functions_.find(op->getName().getTypeID()); known != functions_.end())
+    return known->second(t, op);
+  auto view = dyn_cast<tile::ViewOpInterface>(op);
+  return view ? lowerView(t, view) : lowerElementwise(t, op);
 }

@@ -22,7 +22,7 @@ public:
     (one(static_cast<Ops *>(nullptr)), ...);
   }
 
-  /// Lowers `op` by its function; without one, as elementwise arithmetic.
+  /// Lowers `op` by its function; without one, as a view of a view or as elementwise arithmetic.
   mlir::LogicalResult lower(Threads &t, mlir::Operation *op) const;
 
 private:
@@ -45,6 +45,9 @@ void addRandomLowerings(Lowerings &known);
 /// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one
 /// value with a scalar in the low bytes.
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
+
+/// Lowers an op that makes a view of another view.
+mlir::LogicalResult lowerView(Threads &t, tile::ViewOpInterface op);
 
 /// Returns the registers of a choice between two tiles on conditions of positions, which become bits of words. Returns
 /// nothing if that saves few instructions.

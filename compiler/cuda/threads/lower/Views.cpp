@@ -18,7 +18,10 @@ void cuda::defineParameter(Threads &t, Value parameter, ValueRange words) {
   auto type = dyn_cast<tile::ViewType>(parameter.getType());
   if (!type)
     return t.define(parameter, scalarOf(t, parameter.getType(), words.front()));
-  View view{words.front(), {}, {}, type.getElementType()};
+  View view;
+  view.element = type.getElementType();
+  view.base = words.front();
+  view.unit = view.element.getIntOrFloatBitWidth() / 8;
   for (Value size : words.slice(1, type.getRank()))
     view.sizes.push_back(t.s.toIndex(size));
   for (Value stride : words.slice(1 + type.getRank(), type.getRank()))
@@ -41,25 +44,13 @@ static LogicalResult lower(Threads &t, tile::DimOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, tile::SliceOp op) {
-  View view = t.view(op.getView());
-  unsigned fixed = op.getIndices().size();
-  Value inside;
-  for (unsigned dim = 0; dim < fixed; ++dim) {
-    Value index = t.scalar(op.getIndices()[dim]);
-    inside = t.s.both(inside, t.s.compare(Scalars::Compare::ult, index, view.sizes[dim]));
-    Value elements = t.s.mul(index, view.strides[dim]);
-    view.base = t.s.add(view.base, t.s.mul(t.s.toI64(elements), view.elementBytes()));
-  }
-  view.sizes.erase(view.sizes.begin(), view.sizes.begin() + fixed);
-  view.strides.erase(view.strides.begin(), view.strides.begin() + fixed);
-  for (Value &size : view.sizes)
-    size = inside ? t.s.select(inside, size, t.s.index(0)) : size;
-  t.define(op.getResult(), view);
+LogicalResult cuda::lowerView(Threads &t, tile::ViewOpInterface op) {
+  View view = t.view(op.getViewSource());
+  op.changeParts(t.s, view, [&](Value scalar) { return t.scalar(scalar); });
+  t.define(op->getResult(0), view);
   return success();
 }
 
 void cuda::addViewLowerings(Lowerings &known) {
-  known.add<tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known.add<tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Integer code of one thread. Constants are folded.
+// Integer code of the program that a target emits. Constants are folded.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace tegula::cuda {
+namespace tegula::tile {
 
 class Scalars {
 public:
@@ -39,10 +39,13 @@ public:
   /// Returns the conjunction of two conditions; null stands for true.
   Value both(Value x, Value y) { return !x ? y : !y ? x : b_.createOrFold<mlir::arith::AndIOp>(x, y); }
   Value select(Value condition, Value x, Value y) { return b_.createOrFold<mlir::arith::SelectOp>(condition, x, y); }
+  /// Smaller and larger of two signed integers.
+  Value min(Value x, Value y) { return b_.createOrFold<mlir::arith::MinSIOp>(x, y); }
+  Value max(Value x, Value y) { return b_.createOrFold<mlir::arith::MaxSIOp>(x, y); }
   /// Returns min(max(x, 0), limit) of a signed `x`.
   Value clamp(Value x, int64_t limit) {
-    Value atLeast = b_.createOrFold<mlir::arith::MaxSIOp>(x, constant(x.getType(), 0));
-    return b_.createOrFold<mlir::arith::MinSIOp>(atLeast, constant(x.getType(), limit));
+    Value atLeast = max(x, constant(x.getType(), 0));
+    return min(atLeast, constant(x.getType(), limit));
   }
 
   /// Returns an i1: true if all `extent` elements from `at` on are inside `size`. `size` and `at` are signed and of one
@@ -71,4 +74,4 @@ private:
   mlir::ImplicitLocOpBuilder &b_;
 };
 
-} // namespace tegula::cuda
+} // namespace tegula::tile

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What an op says that makes a view of another view. ViewParts.h has the types, views.md the reasons.
+#ifndef TEGULA_TILE_VIEW_INTERFACE
+#define TEGULA_TILE_VIEW_INTERFACE
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
+
+def Tile_ViewInterface : OpInterface<"ViewOpInterface", [ViewLikeOpInterface]> {
+  let description = [{
+    An op that makes a view of another view, with scalars that are known when the kernel runs. It says where the
+    elements of its result are, so that lowerings need to know no such op by name.
+  }];
+  let cppNamespace = "::tegula::tile";
+  let methods = [
+    InterfaceMethod<[{
+      Changes `parts`, which describe the source, to those of the result. `lowered` returns what a scalar of the program
+      is in the program that `s` emits.
+    }], "void", "changeParts", (ins "::tegula::tile::Scalars &":$s, "::tegula::tile::ViewParts &":$parts,
+                                    "::llvm::function_ref<::mlir::Value(::mlir::Value)>":$lowered)>,
+    InterfaceMethod<[{
+      Changes a position in the result to the position in the source. Returns false if one index for each dimension
+      cannot say which elements of the tensor a tile at this position has.
+    }], "bool", "changePosition", (ins "::tegula::tile::TensorPosition &":$position)>,
+  ];
+}
+
+def Tile_View : DeclareOpInterfaceMethods<Tile_ViewInterface>;
+
+#endif

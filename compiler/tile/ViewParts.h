@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Where the elements of a view are: as scalars of a program that a target emits, and as a position in the tensor.
+#pragma once
+
+#include "mlir/IR/Value.h"
+#include "mlir/IR/ValueRange.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace tegula::tile {
+
+class Scalars;
+
+/// Describes a view by scalars of the program that a target emits. The element at `position` is at
+/// base + unit * (sum of position * stride).
+struct ViewParts {
+  mlir::Value base;                                 ///< The place of the first element, of the type of the target.
+  int64_t unit = 1;                                 ///< The size of an element, as the target counts places.
+  llvm::SmallVector<mlir::Value, 5> sizes, strides; ///< index; strides count elements.
+
+  /// Moves the base by a number of elements, an index.
+  void advance(Scalars &s, mlir::Value elements);
+};
+
+/// A position in a tensor, for hardware that takes an index for each dimension.
+struct TensorPosition {
+  llvm::SmallVector<mlir::Value> indices; ///< Scalars of the program, the innermost dimension first.
+};
+
+/// Returns where `position` of `view` is in its tensor; nothing if indices cannot say it.
+std::optional<TensorPosition> positionInTensor(mlir::Value view, mlir::ValueRange position);
+
+} // namespace tegula::tile
