@@ -2,6 +2,7 @@
 #include "compiler/sm/Boxes.h"
 
 #include "compiler/sm/Multiples.h"
+#include "compiler/tile/Tile.h"
 
 namespace tegula::sm {
 
@@ -18,6 +19,10 @@ int64_t boxUnit(Type element) {
 }
 
 bool startsAtBox(Value column, Type element) { return isMultipleOf(column, boxUnit(element)); }
+
+std::string whyNotAddressed(Value view) {
+  return tile::positionInTensor(view, {}) ? "" : "TMA does not end boxes at rows(begin, end)";
+}
 
 int64_t boxRows(int64_t rows) {
   if (rows <= kMaxBox)

@@ -4,6 +4,8 @@
 
 #include "mlir/IR/Value.h"
 
+#include <string>
+
 namespace tegula::sm {
 
 /// The most elements of a box along a dimension.
@@ -20,6 +22,9 @@ int64_t boxUnit(mlir::Type element);
 
 /// Returns true if a box may provably begin at `column` of a tensor: it is a multiple of 16 bytes.
 bool startsAtBox(mlir::Value column, mlir::Type element);
+
+/// Returns why no tensor map addresses the tiles of `view`, or nothing if one does.
+std::string whyNotAddressed(mlir::Value view);
 
 /// Returns the number of rows of each box of a tile: all, or else the largest equal parts of whole swizzles. Returns 0
 /// if there are no such parts.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text form and verifiers of roles, of their channels, and of the ops that fill and read slots.
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -316,6 +317,8 @@ static LogicalResult verifyIsInRole(Operation *op) {
 LogicalResult ProducerLoadOp::verify() {
   if (!getChannel().getType().getTile())
     return emitOpError("loads a tile to a channel of work indices");
+  if (std::string why = whyNotAddressed(getView()); !why.empty())
+    return emitOpError("cannot load its tile: ") << why;
   return verifyIsInRole(*this);
 }
 

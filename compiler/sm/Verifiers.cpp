@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Verifiers of layouts, shared tiles and ops, and the text form of layouts and shared tiles.
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Storage.h"
@@ -190,6 +191,8 @@ LogicalResult AddOutOp::verify() {
                                    "warp has whole panels";
   if (!(*this)->getParentOfType<RolesOp>())
     return emitOpError("must be in a role of 'sm.roles'");
+  if (std::string why = whyNotAddressed(getView()); !why.empty())
+    return emitOpError("cannot add its tile: ") << why;
   return success();
 }
 

@@ -42,6 +42,8 @@ public:
   /// Smaller and larger of two signed integers.
   Value min(Value x, Value y) { return b_.createOrFold<mlir::arith::MinSIOp>(x, y); }
   Value max(Value x, Value y) { return b_.createOrFold<mlir::arith::MaxSIOp>(x, y); }
+  /// Returns the smaller of two integers, of which a negative one counts as huge.
+  Value minUnsigned(Value x, Value y) { return b_.createOrFold<mlir::arith::MinUIOp>(x, y); }
   /// Returns min(max(x, 0), limit) of a signed `x`.
   Value clamp(Value x, int64_t limit) {
     Value atLeast = max(x, constant(x.getType(), 0));

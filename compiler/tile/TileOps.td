@@ -86,6 +86,23 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure, ViewLikeOpInterface, Tile_View]> {
   let hasVerifier = 1;
 }
 
+def Tile_RowsOp : Tile_Op<"rows", [Pure, AllTypesMatch<["view", "result"]>, ViewLikeOpInterface, Tile_View]> {
+  let summary = "takes rows of a view whose first and last one are known when the kernel runs";
+  let description = [{
+    `result[r, x...] = view[begin + r, x...]` for `0 <= r < min(end, rows of the view) - begin`. Rows lie along the
+    first dimension. A `begin` outside `0 ... rows of the view` gives a view without rows. No access is outside the
+    view, whatever the two numbers are.
+
+    ```mlir
+    %sequence = tile.rows %q[%begin, %end] : !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$begin, Index:$end);
+  let results = (outs Tile_ViewType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getView(); }";
+  let assemblyFormat = "$view `[` $begin `,` $end `]` attr-dict `:` qualified(type($view))";
+}
+
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "loads the tile that starts at a position of a view";
   let description = [{

@@ -144,9 +144,13 @@ static LogicalResult verifyTurn(AtomicAddOp op) {
   if (count != 0 && count != 4)
     return op.emitOpError("has a part of a turn; turn, turns, place and next belong together");
   ViewType turns = op.getTurns() ? op.getTurns().getType() : ViewType();
-  if (!turns || (turns.getRank() == 1 && turns.getElementType().isInteger(32)))
+  if (!turns)
     return success();
-  return op.emitOpError() << "takes turns of " << turns << "; turns are counted in a view of i32 of rank 1";
+  if (turns.getRank() != 1 || !turns.getElementType().isInteger(32))
+    return op.emitOpError() << "takes turns of " << turns << "; turns are counted in a view of i32 of rank 1";
+  if (positionInTensor(op.getTurns(), op.getPlace()))
+    return success();
+  return op.emitOpError("counts turns in rows of a tensor; add their begin to the place instead");
 }
 
 LogicalResult AtomicAddOp::verify() {

@@ -32,4 +32,13 @@ struct TensorPosition {
 /// Returns where `position` of `view` is in its tensor; nothing if indices cannot say it.
 std::optional<TensorPosition> positionInTensor(mlir::Value view, mlir::ValueRange position);
 
+/// The rows from `first` on, below `end`, of a tensor.
+struct RowRange {
+  mlir::Value first, end;
+};
+
+/// Returns the rows of `begin` to `end` that a tensor of `size` rows has. All are of type index. Whatever the numbers
+/// are, 0 <= first <= end <= size. There are no rows if `begin` is negative.
+RowRange clipRows(Scalars &s, mlir::Value begin, mlir::Value end, mlir::Value size);
+
 } // namespace tegula::tile

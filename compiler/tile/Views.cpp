@@ -39,3 +39,16 @@ bool SliceOp::changePosition(TensorPosition &position) {
   llvm::append_range(position.indices, llvm::reverse(getIndices()));
   return true;
 }
+
+RowRange tegula::tile::clipRows(Scalars &s, Value begin, Value end, Value size) {
+  Value first = s.minUnsigned(begin, size);
+  return {first, s.min(s.max(end, first), size)};
+}
+
+void RowsOp::changeParts(Scalars &s, ViewParts &parts, function_ref<Value(Value)> lowered) {
+  const RowRange rows = clipRows(s, lowered(getBegin()), lowered(getEnd()), parts.sizes.front());
+  parts.advance(s, s.mul(rows.first, parts.strides.front()));
+  parts.sizes.front() = s.sub(rows.end, rows.first);
+}
+
+bool RowsOp::changePosition(TensorPosition &) { return false; }

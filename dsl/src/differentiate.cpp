@@ -74,21 +74,21 @@ private:
     return node.op == Op::Gather && isFloat(node.type.dtype) && gradients_.count(listed(node.operands[0]));
   }
 
-  /// Returns the view that has a gradient and of which `view` is a slice, or 0.
+  /// Returns the view that has a gradient and of which `view` is a part, or 0.
   NodeId listed(NodeId view) const {
-    while (!gradients_.count(view) && r_.node(view).op == Op::Slice)
+    while (!gradients_.count(view) && makesView(r_.node(view).op))
       view = r_.node(view).operands[0];
     return gradients_.count(view) ? view : 0;
   }
 
-  /// Returns the slice of the gradient that corresponds to `view`, which is a slice of `whole`.
+  /// Returns the part of the gradient that corresponds to `view`, which is a part of `whole`.
   NodeId counterpart(NodeId view, NodeId whole, NodeId gradient) {
     if (view == whole)
       return gradient;
-    const Node &slice = r_.node(view);
-    std::vector<NodeId> operands = slice.operands;
+    const Node &part = r_.node(view);
+    std::vector<NodeId> operands = part.operands;
     operands[0] = counterpart(operands[0], whole, gradient);
-    return r_.pure(Op::Slice, {f32, {}, slice.type.view_rank}, std::move(operands), slice.where);
+    return r_.pure(part.op, {f32, {}, part.type.view_rank}, std::move(operands), part.where);
   }
 
   /// Returns the nodes from which a node's value is computed, also through loops and branches.

@@ -12,6 +12,8 @@ const OpInfo &info(Op op) {
   return kInfos[static_cast<size_t>(op)];
 }
 
+bool makesView(Op op) { return op == Op::Slice || op == Op::Rows; }
+
 NodeId Graph::resolve(NodeId id) const {
   while (nodes[id].alias)
     id = nodes[id].alias;

@@ -87,6 +87,7 @@ enum class Form : uint8_t {
   X(NumPrograms, "tile.num_programs", Special)                                                                         \
   X(Dim, "tile.dim", Special)                                                                                          \
   X(Slice, "tile.slice", Special)                                                                                      \
+  X(Rows, "tile.rows", Special)                                                                                        \
   X(Load, "tile.load", Special)                                                                                        \
   X(Gather, "tile.gather", Special)                                                                                    \
   X(Store, "tile.store", Special)                                                                                      \
@@ -96,7 +97,7 @@ enum class Form : uint8_t {
   X(Scatter, "tile.scatter", Special)                                                                                  \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
   X(Print, "tile.print", Special)                                                                                      \
-  X(Columns, "tile.columns", Special)                                                                                 \
+  X(Columns, "tile.columns", Special)                                                                                  \
   X(Join, "tile.join", Special)                                                                                        \
   X(Random, "tile.random", Special)                                                                                    \
   X(Dot, "tile.dot", Special)                                                                                          \
@@ -120,6 +121,8 @@ struct OpInfo {
   Form form;
 };
 const OpInfo &info(Op op);
+/// Returns true if the operation makes a view of its first operand, which is a view.
+bool makesView(Op op);
 
 struct Type {
   DType dtype = f32;

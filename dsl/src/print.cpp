@@ -98,6 +98,8 @@ private:
       return " " + number;
     case Op::Dim:
       return " " + use(node, 0) + " " + number + " : " + typeOf(node, 0);
+    case Op::Rows:
+      return " " + use(node, 0) + "[" + operands(node, 1) + "] : " + type;
     case Op::Slice:
     case Op::Load:
       return " " + use(node, 0) + "[" + operands(node, 1) + "]" + node.text + " : " + typeOf(node, 0) + " -> " + type;

@@ -201,7 +201,7 @@ void Recorder::anchor(Node node) {
 }
 
 void Recorder::markWritten(NodeId view) {
-  while (graph_[view].op == Op::Slice)
+  while (makesView(graph_[view].op))
     view = graph_[view].operands[0];
   parameters_[graph_[view].number].written = true;
 }

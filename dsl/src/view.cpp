@@ -107,6 +107,12 @@ void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coo
     r.effect(op, std::move(operands), where);
 }
 
+bool hasRows(const Recorder &r, NodeId view) {
+  while (makesView(r.node(view).op) && r.node(view).op != Op::Rows)
+    view = r.node(view).operands[0];
+  return r.node(view).op == Op::Rows;
+}
+
 /// Returns true if turns can be taken at the counters, and here: all threads must reach this place.
 bool checkTurn(const Converter &convert, NodeId counters) {
   Recorder &r = convert.r;
@@ -114,6 +120,8 @@ bool checkTurn(const Converter &convert, NodeId counters) {
     return false;
   if (r.type(counters) != Type{i32, {}, 1})
     convert.fail("the counters are " + describe(r.type(counters)) + "; they must be a view of type i32 and rank 1");
+  else if (hasRows(r, counters))
+    convert.fail("the counters are rows(begin, end) of a tensor; take the tensor, and add begin to the place");
   else if (r.inBranch())
     convert.fail("the call is inside when(...), which some threads of the program instance may skip; compute the tile "
                  "there and add it afterwards");
@@ -223,6 +231,14 @@ View View::slice(const std::vector<Operand> &indices) const {
   for (const Operand &index : indices)
     operands.push_back(convert.position(r.use(index)));
   return r.view(r.pure(Op::Slice, type, std::move(operands), convert.where));
+}
+
+View View::rows(Operand begin, Operand end) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "rows", begin.where());
+  NodeId view = r.use(*this, convert.where);
+  std::vector<NodeId> operands = {view, convert.position(r.use(begin)), convert.position(r.use(end))};
+  return r.view(r.pure(Op::Rows, r.type(view), std::move(operands), convert.where));
 }
 
 Value View::load(Position position, Shape shape, double fill, Location where) const {

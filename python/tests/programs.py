@@ -187,3 +187,15 @@ def conditions(x: Tensor("f32", 2), seen: Tensor("i1", 2), out: Tensor("f32", 2)
     flags.store_where(rows, 0, rows)
     flags.scatter(tl.all_of([rows, places > 2]), places + 8)
     tl.when(tl.all(visible) & flags.gather(0), lambda: out.store(0, tl.select(visible, s, 0.0)))
+
+
+@tegula.kernel
+def segments(starts: Tensor("i32", 1), x: Tensor("f32", 2), bias: Tensor("bf16", 3), dbias: Tensor("f32", 3),
+             out: Tensor("f32", 2)):
+    begin, end = starts.gather(tl.program_id(0)), starts.gather(tl.program_id(0) + 1)
+    rows, of_bias = x.rows(begin, end), bias.at(1).rows(begin, end)
+    for i in tl.range(0, rows.dim(0), 8):
+        s = rows.load(i, [8, 16])
+        biased = s * of_bias.gather(tl.as_column(i + tl.iota(8)), tl.as_row(tl.iota(16)))
+        out.rows(begin, end).store(i, tl.differentiate(biased, s, tl.fill([8, 16], 1.0), [(bias, dbias)]))
+    out.rows(begin, 7).at(2).atomic_add(0, tl.fill([16], 1.0))

@@ -175,6 +175,18 @@ void conditions(View x, View seen, View out, View flags) {
   when(all(visible) & flags.gather(0), [&] { out.store(0, select(visible, s, 0.0)); });
 }
 
+void segments(View starts, View x, View bias, View dbias, View out) {
+  Value begin = starts.gather(programId(0)), end = starts.gather(programId(0) + 1);
+  View rows = x.rows(begin, end), of_bias = bias.at(1).rows(begin, end);
+  const ViewGradient gathered[] = {{bias, dbias}};
+  for (Value i : range(0, rows.dim(0), 8)) {
+    Value s = rows.load(i, {8, 16});
+    Value biased = s * of_bias.gather(asColumn(i + iota(8)), asRow(iota(16)));
+    out.rows(begin, end).store(i, differentiate(biased, s, fill({8, 16}, 1.0), gathered));
+  }
+  out.rows(begin, 7).at(2).atomicAdd(0, fill({16}, 1.0));
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -236,6 +248,11 @@ constexpr GoldenProgram kPrograms[] = {
      [] {
        return record("conditions", conditions, tensor("x", f32, 2), tensor("seen", DType::i1, 2),
                      tensor("out", f32, 2), tensor("flags", DType::i1, 1));
+     }},
+    {"segments",
+     [] {
+       return record("segments", segments, tensor("starts", i32, 1), tensor("x", f32, 2), tensor("bias", bf16, 3),
+                     tensor("dbias", f32, 3), tensor("out", f32, 2));
      }},
 };
 

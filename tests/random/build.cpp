@@ -200,11 +200,11 @@ private:
   }
 
   View view(const Node &node) {
-    View whole = views_[size_t(node.tensor)];
-    return node.perInstance ? whole.at(tegula::programId(0)) : whole;
+    View whole = views_[size_t(node.tensor)], part = node.perInstance ? whole.at(tegula::programId(0)) : whole;
+    return node.rows.empty() ? part : part.rows(result(node.rows[0]), result(node.rows[1]));
   }
-  Operand operand(const Node &node, size_t index) const {
-    const int id = node.operands[index];
+  Operand operand(const Node &node, size_t index) const { return result(node.operands[index]); }
+  Operand result(int id) const {
     if (auto literal = literals_.find(id); literal != literals_.end())
       return literal->second;
     return *values_[size_t(id)];

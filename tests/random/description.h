@@ -108,6 +108,7 @@ struct Node {
   int64_t first = 0, step = 1;    ///< First column and step of columns.
   bool reverse = false;           ///< A cumsum runs from the last element on.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
+  std::vector<int> rows = {};     ///< Ids of the begin and the end of the rows that the node sees; empty for all rows.
   Region then = {}, otherwise = {};
 };
 

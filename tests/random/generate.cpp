@@ -273,8 +273,18 @@ private:
                 variable.bound);
   }
 
+  /// Lets some nodes see only rows whose ends the device computes, and which may be outside the tensor.
+  void chooseRows(Node &node) {
+    if (!c_.chance(12))
+      return;
+    const Known begin = c_.chance(60) ? position() : Known{whole(c_.of({1, 7, 16, -2})), i32, {}};
+    const Known end = c_.chance(60) ? sizeOfDimension() : Known{whole(c_.of({20, 5, 100, 33})), i32, {}};
+    node.rows = {begin.id, end.id};
+  }
+
   Known load(DType dtype, const Shape &shape) {
     Node node{.op = Op::load, .dtype = dtype, .shape = shape, .tensor = input(dtype, shape)};
+    chooseRows(node);
     for (size_t axis = 0; axis < shape.size(); ++axis)
       node.operands.push_back(axis == 0 || c_.chance(25) ? position().id : whole(0));
     node.number = c_.chance(10) ? 1 : 0;
@@ -292,8 +302,10 @@ private:
     }
     const Known columns = numbers(n, {whole(0), i32, {}});
     const int row = asMatrix(rows, false).id, column = asMatrix(columns, true).id;
-    return emit(
-        {.op = Op::gather, .dtype = dtype, .shape = {m, n}, .operands = {row, column}, .tensor = input(dtype, {m, n})});
+    Node node{.op = Op::gather, .dtype = dtype, .shape = {m, n}, .operands = {row, column}};
+    node.tensor = input(dtype, {m, n});
+    chooseRows(node);
+    return emit(std::move(node));
   }
 
   Known vector(int64_t n, int depth) {
@@ -690,6 +702,8 @@ private:
         node.operands.push_back(position().id);
     }
     node.tensor = addTensor({.dtype = dtype, .shape = shape, .written = true});
+    if (node.perInstance)
+      chooseRows(node);
     Node again = node;
     if (tile.shape.size() == 2 && c_.chance(15)) {
       node.op = Op::storeWhere;
@@ -728,6 +742,8 @@ private:
     if (node.perInstance)
       shape.insert(shape.begin(), case_.instances);
     node.tensor = addTensor({.dtype = c_.of({f32, small_}), .shape = shape, .written = true});
+    if (node.perInstance)
+      chooseRows(node);
     emit(std::move(node));
   }
 
@@ -747,6 +763,7 @@ private:
       node.operands.push_back(position().id);
     }
     node.tensor = addTensor({.dtype = f32, .shape = shape, .written = true});
+    chooseRows(node);
     emit(std::move(node));
   }
 

@@ -225,7 +225,8 @@ private:
     return tile;
   }
 
-  const Tile &operand(const Node &node, size_t index) const { return results_[size_t(node.operands[index])]; }
+  const Tile &result(int id) const { return results_[size_t(id)]; }
+  const Tile &operand(const Node &node, size_t index) const { return result(node.operands[index]); }
   static Interval at2(const Tile &tile, int64_t row, int64_t column) {
     return tile.elements[size_t(row * tile.shape[1] + column)];
   }
@@ -329,6 +330,12 @@ private:
   /// Returns the place of an element in its tensor; -1 if it is outside.
   int64_t place(const Node &node, Shape at) const {
     const Shape &shape = program_.tensors[size_t(node.tensor)].shape;
+    if (!node.rows.empty()) {
+      const int64_t begin = result(node.rows[0]).whole(), end = result(node.rows[1]).whole();
+      if (begin < 0 || at[0] < 0 || at[0] >= std::min(end, shape[node.perInstance ? 1 : 0]) - begin)
+        return -1;
+      at[0] += begin;
+    }
     if (node.perInstance)
       at.insert(at.begin(), instance_);
     int64_t place = 0;

@@ -189,7 +189,8 @@ private:
   }
 
   std::string view(const Node &node) {
-    return "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "");
+    return "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "") +
+           (node.rows.empty() ? "" : ".rows(" + names_[node.rows[0]] + ", " + names_[node.rows[1]] + ")");
   }
   std::string operand(const Node &node, size_t index) { return names_[node.operands[index]]; }
   std::string operands(const Node &node, size_t first) {

@@ -25,8 +25,9 @@ extern const TensorRef q, k, v, o, lse, o_parts, lse_parts;
 } // namespace kernels_md
 
 namespace language_md {
-extern const View bias, dbias, state;
-extern const Value a, b, c, q, k, s, x, scale, rows, keys, queries, scores, dcapped;
+extern const View bias, dbias, state, X, First, Sums;
+constexpr int64_t width = 33;
+extern const Value segment, a, b, c, q, k, s, x, scale, rows, keys, queries, scores, dcapped;
 extern Compiler *const compiler;
 extern const std::shared_ptr<Device> device;
 } // namespace language_md

@@ -216,3 +216,26 @@ module attributes {tile.lanes = 16 : i64} {
     return
   }
 }
+
+// -----
+
+// Rows that only the kernel knows: no numbers of %begin and %end make them reach outside the tensor.
+// CHECK-LABEL: func.func @rows_of_a_tensor
+// CHECK: %[[FIRST:.*]] = arith.minui %{{.*}}, %[[SIZE:.*]] : index
+// CHECK-NEXT: %[[ATLEAST:.*]] = arith.maxsi %{{.*}}, %[[FIRST]] : index
+// CHECK-NEXT: %[[END:.*]] = arith.minsi %[[ATLEAST]], %[[SIZE]] : index
+// CHECK-NEXT: %[[BASE:.*]] = arith.muli %[[FIRST]], %{{.*}} : index
+// CHECK-NEXT: %[[COUNT:.*]] = arith.subi %[[END]], %[[FIRST]] : index
+// CHECK: arith.subi %[[COUNT]], %c0
+// CHECK: %[[ROW:.*]] = arith.addi %[[BASE]], %{{.*}} : index
+// CHECK: vector.load
+func.func @rows_of_a_tensor(%x: !tile.view<2xf32> {tile.name = "x"}, %y: !tile.view<2xf32> {tile.name = "y", tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %end = tile.program_id 1
+  %begin = tile.program_id 0
+  %rows = tile.rows %x[%begin, %end] : !tile.view<2xf32>
+  %tile = tile.load %rows[%c0, %c0] : !tile.view<2xf32> -> tensor<4x16xf32>
+  tile.store %tile, %y[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
+  return
+}

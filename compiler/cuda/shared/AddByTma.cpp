@@ -38,6 +38,7 @@ static bool canAddByTma(tile::AtomicAddOp add) {
   auto type = cast<RankedTensorType>(add.getTile().getType());
   return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() && sm::isAddedByTma(type) &&
          sm::startsAtBox(add.getPosition().back(), type.getElementType()) &&
+         sm::whyNotAddressed(add.getView()).empty() &&
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 

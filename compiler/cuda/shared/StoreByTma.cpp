@@ -76,8 +76,8 @@ static bool canStoreByTma(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
   return sm::roleOf(copy) && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
          type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
-         sm::startsAtBox(copy.getPosition().back(), type.getElementType()) && !sharesItsPlace(copy) &&
-         isWrittenOnce(copy);
+         sm::startsAtBox(copy.getPosition().back(), type.getElementType()) &&
+         sm::whyNotAddressed(copy.getView()).empty() && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }
 
 namespace {

@@ -4,7 +4,6 @@
 
 #include "compiler/emit/Instructions.h"
 #include "compiler/sm/Roles.h"
-#include "compiler/sm/Sm.h"
 #include "compiler/tile/Scalars.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

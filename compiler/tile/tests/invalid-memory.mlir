@@ -8,6 +8,15 @@ func.func @load_with_too_few_positions(%v: !tile.view<2xf32>, %i: index) {
 
 // -----
 
+func.func @turns_counted_in_rows(%x: tensor<8xf32>, %v: !tile.view<1xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32) {
+  %rows = tile.rows %turns[%i, %i] : !tile.view<1xi32>
+  // expected-error @+1 {{'tile.atomic_add' op counts turns in rows of a tensor; add their begin to the place instead}}
+  tile.atomic_add %x, %v[%i] turn %n of %rows[%i] next %n : tensor<8xf32>, !tile.view<1xf32>, !tile.view<1xi32>
+  return
+}
+
+// -----
+
 func.func @load_of_another_rank(%v: !tile.view<2xf32>, %i: index) {
   // expected-error @+1 {{'tile.load' op the tile has rank 1; expected rank 2}}
   %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<64xf32>

@@ -16,9 +16,11 @@ func.func @where_am_i() -> index {
 //      CHECK:  func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg1: index) {
 // CHECK-NEXT:    %0 = tile.dim %arg0 3 : !tile.view<4xbf16>
 // CHECK-NEXT:    %1 = tile.slice %arg0[%arg1, %0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+// CHECK-NEXT:    %2 = tile.rows %1[%arg1, %0] : !tile.view<2xbf16>
 func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg1: index) {
   %0 = tile.dim %arg0 3 : !tile.view<4xbf16>
   %1 = tile.slice %arg0[%arg1, %0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+  %2 = tile.rows %1[%arg1, %0] : !tile.view<2xbf16>
   return
 }
 

@@ -25,7 +25,8 @@ private:
 
 struct Turn;
 
-/// A tensor in memory with run-time shape and strides, or what is left of one after fixing leading dimensions.
+/// A tensor in memory with run-time shape and strides, or a part of one: what is left after fixing leading dimensions,
+/// or some of its rows.
 class View {
 public:
   DType dtype() const;
@@ -35,6 +36,9 @@ public:
   /// Fixes leading dimensions: `q.at(batch, head)` is the rank-2 view of one head. An index outside gives an empty
   /// view.
   template <class... I> View at(Operand first, const I &...rest) const { return slice(together(first, rest...)); }
+  /// Takes the rows from `begin` on, below `end`, of the first dimension. Both are integer scalars, such as elements of
+  /// a tensor. Rows outside this view are left out; a negative `begin` gives an empty view.
+  View rows(Operand begin, Operand end) const;
   /// Loads the tile of `shape` at `position`. Elements outside the view read as `fill`.
   Value load(Position position, Shape shape, double fill = 0, Location where = Location::current()) const;
   /// Writes a tile; elements outside the view are dropped. The tile is rounded to the view's element type.

@@ -199,6 +199,9 @@ void bindView(nb::class_<View> &type) {
   };
   type.def("at", [some](const View &self, nb::args indices) { return self.slice(some(indices)); });
   type.def(
+      "rows", [](const View &self, Operand begin, Operand end) { return self.rows(begin, end); }, nb::arg("begin"),
+      nb::arg("end"), "Takes the rows from begin on, below end.");
+  type.def(
       "load",
       [](const View &self, nb::handle position, const Shape &shape, double fill) {
         return self.load(positionOf(position), shape, fill, here());
@@ -236,7 +239,7 @@ void bindView(nb::class_<View> &type) {
 void bindValues(nb::module_ &module) {
   nb::class_<Value> value(module, "Value", "A scalar (shape ()) or a tile of the program that is being recorded.");
   nb::class_<Var> var(module, "Var", "A variable, whose value loops and branches carry.");
-  nb::class_<View> view(module, "View", "A tensor in memory, or a slice of one.");
+  nb::class_<View> view(module, "View", "A tensor in memory, or a part of one.");
   nb::class_<Turn> turn(module, "Turn", "The turn of an ordered addition.");
   bindValue(value);
   bindVar(var);

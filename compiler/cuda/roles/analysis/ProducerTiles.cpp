@@ -68,6 +68,8 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
     return "its elements do not lie in panels of 128 bytes";
   if (type.getShape()[0] != fetch.getShape()[0])
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
+  if (std::string why = sm::whyNotAddressed(fetch.getView()); !why.empty())
+    return why;
   if (sm::boxRows(type.getShape()[0]) == 0)
     return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
@@ -163,7 +165,7 @@ static bool isVector(tile::LoadOp load) {
 
 bool cuda::canProducerLoad(tile::LoadOp load) {
   return sm::isCopiedByTma(load.getResult().getType().getElementType()) && (isMatrix(load) || isVector(load)) &&
-         isInLoop(load) && isKnown(load);
+         sm::whyNotAddressed(load.getView()).empty() && isInLoop(load) && isKnown(load);
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.

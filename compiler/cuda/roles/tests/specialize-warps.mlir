@@ -793,3 +793,29 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A tile of rows that end where only the kernel knows has no box.
+// CHECK-LABEL: func @rows_that_the_kernel_knows
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  // expected-remark @+1 {{roles=load has no effect: no loop loads tiles that a producer could load; all warps copy}}
+  func.func @rows_that_the_kernel_knows(%k: !tile.view<2xbf16>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %rows = tile.rows %k[%start, %n] : !tile.view<2xbf16>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA does not end boxes at rows(begin, end)}}
+      %ks = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %s : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
