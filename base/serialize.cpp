@@ -139,6 +139,7 @@ void write(Writer &writer, const TensorMap &map) {
     writer.field("box", size);
   writer.field("swizzle", map.swizzle);
   writer.field("columns", map.columns);
+  writer.field("ends_inside", map.ends_inside);
 }
 
 TensorMap readTensorMap(Reader &reader) {
@@ -149,6 +150,7 @@ TensorMap readTensorMap(Reader &reader) {
     map.box.push_back(reader.number<int>("box"));
   map.swizzle = reader.number<int>("swizzle");
   map.columns = reader.number("columns");
+  map.ends_inside = reader.number("ends_inside") != 0;
   return map;
 }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kUnit = 16; ///< Alignment of addresses, in bytes.
 constexpr uint64_t kStrideLimit = 1ull << 40;
 constexpr int kMaxBox = 256;
+constexpr uint64_t kRowLimit = uint64_t{1} << 30; ///< Rows of a tensor, for a map whose rows end inside it.
 
 /// Returns true if the driver makes maps with such boxes: rows are whole units, and not wider than the swizzle.
 bool isLegalBox(const TensorMap &map, int rank) {
@@ -31,6 +32,27 @@ std::string boxText(const TensorMap &map) {
   return text;
 }
 
+/// Adds two dimensions after the rows, by which a box names its first row and an end (docs/design/tma.md). Returns
+/// false if the tensor is too large.
+bool endInside(MappedTensor &mapped) {
+  constexpr uint64_t wrap = uint64_t{1} << 34; // kRowLimit times this is 2^64, which is 0 for TMA.
+  const uint64_t rows = mapped.sizes[1], stride = mapped.strides[0];
+  if (rows >= kRowLimit || stride >= wrap)
+    return false;
+  std::copy_backward(mapped.sizes.begin() + 2, mapped.sizes.begin() + mapped.rank,
+                     mapped.sizes.begin() + mapped.rank + 2);
+  std::copy_backward(mapped.strides.begin() + 1, mapped.strides.begin() + mapped.rank - 1,
+                     mapped.strides.begin() + mapped.rank + 1);
+  mapped.sizes[1] = kRowLimit;
+  mapped.sizes[2] = rows + 1;
+  mapped.sizes[3] = kRowLimit + 1;
+  mapped.strides[1] = stride;
+  mapped.strides[2] = wrap - stride;
+  mapped.box[mapped.rank] = mapped.box[mapped.rank + 1] = 1;
+  mapped.rank += 2;
+  return true;
+}
+
 Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   const bool exists = map.parameter >= 0 && static_cast<size_t>(map.parameter) < artifact.parameters.size();
   const Parameter parameter = exists ? artifact.parameters[map.parameter] : Parameter();
@@ -38,6 +60,10 @@ Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   if (!exists || parameter.kind != Parameter::Kind::tensor || bytes > 4 || sizeOf(parameter.dtype) != bytes)
     return invalid("a tensor map is of parameter " + std::to_string(map.parameter) + ", which is no tensor with " +
                    "elements of 1, 2 or 4 bytes like " + std::string(toString(map.dtype)));
+  constexpr int kMaxRankWithEnd = kMaxRank - 2;
+  if (map.ends_inside && (parameter.rank < 2 || parameter.rank > kMaxRankWithEnd))
+    return invalid("a tensor map with an end inside is of a tensor of rank " + std::to_string(parameter.rank) +
+                   "; legal are 2 and " + std::to_string(kMaxRankWithEnd));
   if (!isLegalBox(map, parameter.rank) || map.columns < 1)
     return invalid("a tensor map has boxes of " + boxText(map) + " with a swizzle of " + std::to_string(map.swizzle) +
                    " in " + std::to_string(map.columns) + " columns");
@@ -65,6 +91,8 @@ std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &ten
   }
   mapped.sizes[0] = std::min(mapped.sizes[0], static_cast<uint64_t>(map.columns));
   std::copy(map.box.begin(), map.box.end(), mapped.box.begin());
+  if (map.ends_inside && !endInside(mapped))
+    return std::nullopt;
   return mapped;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Constants.h"
-#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/tile/IntegerRanges.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -27,7 +27,7 @@ static bool isDivision(Operation *op) {
 
 /// Returns true if the divisor is a constant that is nowhere 0 or -1. Unsigned divisors may also be numbers that are
 /// known not to be 0, as where `guard-loops` counts iterations.
-static bool hasSafeDivisor(Operation *division, IntegerRanges &ranges) {
+static bool hasSafeDivisor(Operation *division, tile::IntegerRanges &ranges) {
   if (!isSignedDivision(division) && !ranges.of(division->getOperand(1)).umin().isZero())
     return true;
   auto safe = [](const APInt &value) { return !value.isZero() && !value.isAllOnes(); };
@@ -55,7 +55,7 @@ static void guard(Operation *division) {
   ImplicitLocOpBuilder b(division->getLoc(), division);
   Value dividend = division->getOperand(0), divisor = division->getOperand(1);
   Type type = divisor.getType();
-  unsigned width = integerWidth(type);
+  unsigned width = tile::integerWidth(type);
 
   Value byZero = equals(b, divisor, APInt::getZero(width)), unsafe = byZero;
   if (isSignedDivision(division))
@@ -71,7 +71,7 @@ static void guard(Operation *division) {
 namespace {
 struct GuardDivision : simplify::impl::GuardDivisionBase<GuardDivision> {
   void runOnOperation() override {
-    IntegerRanges ranges;
+    tile::IntegerRanges ranges;
     getOperation()->walk([&](Operation *op) {
       if (isDivision(op) && !hasSafeDivisor(op, ranges))
         guard(op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Constants.h"
-#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/tile/IntegerRanges.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,8 +22,8 @@ using namespace tegula::simplify;
 static APInt limitOf(unsigned width) { return APInt::getOneBitSet(width, width - 2); }
 
 /// Returns true if no position, nor one that is several steps further, wraps around.
-static bool staysInRange(scf::ForOp loop, IntegerRanges &ranges) {
-  const unsigned width = integerWidth(loop.getStep().getType());
+static bool staysInRange(scf::ForOp loop, tile::IntegerRanges &ranges) {
+  const unsigned width = tile::integerWidth(loop.getStep().getType());
   const APInt limit = limitOf(width), longest = APInt::getOneBitSet(width, width / 2);
   auto isNear = [&](Value bound) {
     const ConstantIntRanges range = ranges.of(bound);
@@ -36,7 +36,7 @@ static bool staysInRange(scf::ForOp loop, IntegerRanges &ranges) {
 static void makeStepPositive(scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value step = loop.getStep();
-  Value one = integerConstant(b, step.getType(), APInt(integerWidth(step.getType()), 1));
+  Value one = integerConstant(b, step.getType(), APInt(tile::integerWidth(step.getType()), 1));
   Value isPositive = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, step, one);
   loop.setUpperBound(arith::SelectOp::create(b, isPositive, loop.getUpperBound(), loop.getLowerBound()));
   loop.setStep(arith::MaxSIOp::create(b, step, one));
@@ -47,7 +47,7 @@ static void makeStepPositive(scf::ForOp loop) {
 static void countIterations(scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
-  const unsigned width = integerWidth(step.getType());
+  const unsigned width = tile::integerWidth(step.getType());
   auto constant = [&](const APInt &value) { return integerConstant(b, step.getType(), value); };
   Value zero = constant(APInt::getZero(width)), one = constant(APInt(width, 1)), most = constant(limitOf(width));
   Value runs = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lower, upper);
@@ -64,7 +64,7 @@ static void countIterations(scf::ForOp loop) {
   number.replaceAllUsesExcept(position, distanceToHere);
 }
 
-static void guard(scf::ForOp loop, IntegerRanges &ranges) {
+static void guard(scf::ForOp loop, tile::IntegerRanges &ranges) {
   const bool counts = !staysInRange(loop, ranges);
   if (!ranges.of(loop.getStep()).smin().isStrictlyPositive())
     makeStepPositive(loop);
@@ -75,7 +75,7 @@ static void guard(scf::ForOp loop, IntegerRanges &ranges) {
 namespace {
 struct GuardLoops : simplify::impl::GuardLoopsBase<GuardLoops> {
   void runOnOperation() override {
-    IntegerRanges ranges; // Positions of inner loops depend on those of outer ones, which are guarded first.
+    tile::IntegerRanges ranges; // Positions of inner loops depend on those of outer ones, which are guarded first.
     getOperation()->walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { guard(loop, ranges); });
   }
 };

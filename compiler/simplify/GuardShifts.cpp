@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Constants.h"
-#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/tile/IntegerRanges.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -46,11 +46,11 @@ static bool hasGuardedResult(Operation *shift) {
 namespace {
 struct GuardShifts : simplify::impl::GuardShiftsBase<GuardShifts> {
   void runOnOperation() override {
-    IntegerRanges ranges;
+    tile::IntegerRanges ranges;
     getOperation()->walk([&](Operation *op) {
       if (!isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op))
         return;
-      const unsigned width = integerWidth(op->getResult(0).getType());
+      const unsigned width = tile::integerWidth(op->getResult(0).getType());
       if (ranges.of(op->getOperand(1)).umax().ult(width))
         return;
       if (isa<arith::ShRSIOp>(op))

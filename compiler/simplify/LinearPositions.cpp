@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/AffineTile.h"
-#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/IntegerRanges.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,7 +44,7 @@ constexpr int64_t far = int64_t(1) << 30;
 
 /// Clamps `number`, the first element of a tile, to [-far, far]. All elements of the tile stay on the same side of 0.
 static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
-  const ConstantIntRanges range = IntegerRanges().of(number);
+  const ConstantIntRanges range = tile::IntegerRanges().of(number);
   if (range.smax().sgt(far))
     number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
   if (range.smin().slt(-far))

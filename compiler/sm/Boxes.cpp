@@ -2,6 +2,7 @@
 #include "compiler/sm/Boxes.h"
 
 #include "compiler/sm/Multiples.h"
+#include "compiler/tile/IntegerRanges.h"
 #include "compiler/tile/Tile.h"
 
 namespace tegula::sm {
@@ -20,8 +21,24 @@ int64_t boxUnit(Type element) {
 
 bool startsAtBox(Value column, Type element) { return isMultipleOf(column, boxUnit(element)); }
 
+bool hasEnd(Value view) {
+  const std::optional<tile::TensorPosition> place = tile::positionInTensor(view, {});
+  return place && place->begin;
+}
+
 std::string whyNotAddressed(Value view) {
-  return tile::positionInTensor(view, {}) ? "" : "TMA does not end boxes at rows(begin, end)";
+  if (!tile::positionInTensor(view, {}))
+    return "TMA moves rows(begin, end) of a matrix only, and no rows of such rows";
+  const auto rank = cast<tile::ViewType>(tile::rootOf(view).getType()).getRank();
+  if (hasEnd(view) && rank > kMaxRankWithEnd)
+    return "its tensor has " + std::to_string(rank) +
+           " dimensions; with rows(begin, end), TMA moves tiles of at most " + std::to_string(kMaxRankWithEnd);
+  return "";
+}
+
+bool startsInRows(Value view, ValueRange position) {
+  const std::optional<tile::TensorPosition> place = tile::positionInTensor(view, position);
+  return place && (!place->begin || tile::IntegerRanges().of(place->indices[1]).smin().isNonNegative());
 }
 
 int64_t boxRows(int64_t rows) {

@@ -23,8 +23,18 @@ int64_t boxUnit(mlir::Type element);
 /// Returns true if a box may provably begin at `column` of a tensor: it is a multiple of 16 bytes.
 bool startsAtBox(mlir::Value column, mlir::Type element);
 
+/// The most dimensions of a tensor with a map whose rows end inside it. Such a map has two more (docs/design/tma.md).
+constexpr int64_t kMaxRankWithEnd = 3;
+
+/// Returns true if each box of the view names an end of its rows, which is inside the tensor.
+bool hasEnd(mlir::Value view);
+
 /// Returns why no tensor map addresses the tiles of `view`, or nothing if one does.
 std::string whyNotAddressed(mlir::Value view);
+
+/// Returns true if no map needs to leave out rows before the first one of a `tile.rows`: the tile provably begins at
+/// this row or after it, or the view has no such op.
+bool startsInRows(mlir::Value view, mlir::ValueRange position);
 
 /// Returns the number of rows of each box of a tile: all, or else the largest equal parts of whole swizzles. Returns 0
 /// if there are no such parts.

@@ -208,7 +208,7 @@ static LogicalResult verifyAdditionsOfAdder(RolesOp roles) {
       first = add;
     if (add.getShared() == first.getShared() && add.getTile().getType() == first.getTile().getType() &&
         tegula::tile::rootOf(add.getView()) == tegula::tile::rootOf(first.getView()) &&
-        !add.getTurn() == !first.getTurn() &&
+        hasEnd(add.getView()) == hasEnd(first.getView()) && !add.getTurn() == !first.getTurn() &&
         (!add.getTurn() || tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns())))
       return WalkResult::advance();
     add.emitOpError(

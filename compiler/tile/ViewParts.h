@@ -27,6 +27,9 @@ struct ViewParts {
 /// A position in a tensor, for hardware that takes an index for each dimension.
 struct TensorPosition {
   llvm::SmallVector<mlir::Value> indices; ///< Scalars of the program, the innermost dimension first.
+  /// The rows of the tensor that the view has, if not all; otherwise null. The row, which is the second index, then
+  /// counts from `begin`. `clipRows` says which rows these are.
+  mlir::Value begin = {}, end = {};
 };
 
 /// Returns where `position` of `view` is in its tensor; nothing if indices cannot say it.

@@ -51,4 +51,10 @@ void RowsOp::changeParts(Scalars &s, ViewParts &parts, function_ref<Value(Value)
   parts.sizes.front() = s.sub(rows.end, rows.first);
 }
 
-bool RowsOp::changePosition(TensorPosition &) { return false; }
+bool RowsOp::changePosition(TensorPosition &position) {
+  if (getView().getType().getRank() != 2 || position.begin)
+    return false;
+  position.begin = getBegin();
+  position.end = getEnd();
+  return true;
+}

@@ -3,9 +3,8 @@
 // precision computes. The executor reports races and wrong barriers.
 #include "bench/own_kernels/programs.h"
 #include "bench/products/programs.h"
-#include "compiler/client/InProcessCompiler.h"
+#include "language/hopper.h"
 #include "language/hopper_programs.h"
-#include "language/machine.h"
 
 #include <gmock/gmock.h>
 
@@ -15,28 +14,6 @@ namespace tegula::language {
 namespace {
 
 using ::testing::AllOf, ::testing::HasSubstr;
-
-using Matrix = Array<Bf16>;
-
-/// Runs a program, by default without a schedule.
-void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments,
-            const Schedule &schedule = {}) {
-  static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  KernelCache cache(*compiler, hopperDevice());
-  auto kernel = cache.get(program.text, schedule);
-  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-  const Status status = (*kernel)->launch(grid, arguments);
-  ASSERT_TRUE(status.ok()) << status.message();
-}
-
-std::string textOf(const Program &program, const Schedule &schedule, const char *phase) {
-  Expected<Artifact> artifact = makeInProcessCompiler()->compile(
-      {.program = program.text, .schedule = schedule, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = phase});
-  EXPECT_TRUE(artifact.ok()) << artifact.status().message();
-  return artifact.ok() ? artifact->text : "";
-}
-
-std::string ptxOf(const Program &program, const Schedule &schedule = {}) { return textOf(program, schedule, "ptx"); }
 
 /// Expects that warpgroups compute, TMA loads, and registers are divided among roles.
 void expectTheFastPath(const Program &program) {

@@ -94,16 +94,16 @@ template <class Visit> void forEachByte(Visit visit) {
   const uint32_t rowBytes = map.box[0] * map.element_bytes, rows = 4 * boxWords() / rowBytes;
   for (uint32_t row = 0; row < rows; ++row)
     for (uint32_t byte = 0; byte < rowBytes; ++byte) {
-      int64_t offset = 0;
+      uint64_t offset = 0;
       bool inside = true;
       uint32_t rest = row;
       for (uint32_t d = 0; d < map.rank; ++d) {
         const int64_t at = running.corner[d] + int64_t(d == 0 ? byte / map.element_bytes : rest % map.box[d]);
         rest = d == 0 ? rest : rest / map.box[d];
         inside = inside && at >= 0 && at < int64_t(map.size[d]);
-        offset += at * int64_t(d == 0 ? map.element_bytes : map.stride[d - 1]);
+        offset += uint64_t(at) * (d == 0 ? map.element_bytes : map.stride[d - 1]);
       }
-      visit(inside ? offset + byte % map.element_bytes : -1, placeOf(row, byte, rowBytes, map.swizzle));
+      visit(inside ? int64_t(offset) + byte % map.element_bytes : -1, placeOf(row, byte, rowBytes, map.swizzle));
     }
 }
 
@@ -212,6 +212,25 @@ TEST(SimtBulk, StoresBoxes) {
 TEST(SimtBulk, AddsBoxes) {
   running = {.map = packed(2, 4, {40, 30}, {32, 16}, 128)};
   forEachCorner(expectStore<SimtBulk::add_f32>, /*stores=*/true);
+}
+
+/// Strides add up modulo 2^64, so that a box can name its first row and an end inside the tensor (docs/design/tma.md).
+TEST(SimtBulk, BoxesEndInsideTheTensor) {
+  constexpr uint32_t rows = 30, limit = 1 << 30;
+  SimtTensorMap map = packed(4, 4, {40, limit, rows + 1, limit + 1}, {32, 16, 1, 1}, 128);
+  map.stride[1] = map.stride[0];
+  map.stride[2] = (uint64_t{1} << 34) - map.stride[0];
+  for (const auto &[first, count] : {std::pair{0, 30}, std::pair{7, 10}, std::pair{9, 0}, std::pair{30, 0}})
+    for (int32_t row : {0, 3, 40}) {
+      SCOPED_TRACE(testing::Message() << count << " rows from " << first << ", box at " << row);
+      running = {.map = map, .corner = {8, int32_t(limit) - count + row, first + count, limit}};
+      forEachByte([&](int64_t byte, uint32_t) {
+        EXPECT_TRUE(byte < 0 || (byte / 160 >= first + row && byte / 160 < first + count)) << byte;
+      });
+      expectLoad();
+      expectStore<SimtBulk::store>();
+      expectStore<SimtBulk::add_f32>();
+    }
 }
 
 /// Returns the finding of a load with a map that is legal except for `change`.

@@ -83,6 +83,8 @@ struct TensorMap {
   int swizzle = 0;      ///< Bytes of a row in shared memory within which 16-byte units change places; 0 if they stay.
   /// The number of elements along the last dimension that count. Elements after them read as 0 and are not stored.
   int64_t columns = 0;
+  /// True if each box names its first row and an end, which a kernel knows. The map then has two more dimensions.
+  bool ends_inside = false;
 
   bool operator==(const TensorMap &) const = default;
 };

@@ -46,7 +46,8 @@ static bool canAddByTma(tile::AtomicAddOp add) {
 static bool haveOneForm(tile::AtomicAddOp one, tile::AtomicAddOp other) {
   auto counters = [](tile::AtomicAddOp add) { return add.getTurn() ? tile::rootOf(add.getTurns()) : Value(); };
   return one.getTile().getType() == other.getTile().getType() &&
-         tile::rootOf(one.getView()) == tile::rootOf(other.getView()) && counters(one) == counters(other);
+         tile::rootOf(one.getView()) == tile::rootOf(other.getView()) &&
+         sm::hasEnd(one.getView()) == sm::hasEnd(other.getView()) && counters(one) == counters(other);
 }
 
 /// Returns true if the loop of an addition does one thing after another: nothing else hides what it takes consumers to

@@ -48,6 +48,12 @@ static bool isDisjoint(Value position, int64_t size, LoopLikeOpInterface loop) {
          step.getSExtValue() >= size;
 }
 
+/// Returns true if the rows of the view, if it has only some of its tensor, are the same in all iterations of `loop`.
+static bool hasFixedRows(Value view, LoopLikeOpInterface loop) {
+  Value begin = tile::positionInTensor(view, {})->begin;
+  return !begin || loop.isDefinedOutsideOfLoop(begin);
+}
+
 /// Returns true if no other op of the function accesses the tensor.
 static bool isOnlyAccess(sm::CopyOutOp copy) {
   Value tensor = tile::rootOf(copy.getView());
@@ -66,7 +72,8 @@ static bool isWrittenOnce(sm::CopyOutOp copy) {
   for (auto loop = copy->getParentOfType<LoopLikeOpInterface>(); loop;
        loop = loop->getParentOfType<LoopLikeOpInterface>()) {
     auto isApart = [&](auto dim) { return isDisjoint(std::get<0>(dim), std::get<1>(dim), loop); };
-    if (!loop->hasAttr(tile::parallelLoop) && !llvm::any_of(llvm::zip(copy.getPosition(), copy.getShape()), isApart))
+    if (!loop->hasAttr(tile::parallelLoop) &&
+        !(hasFixedRows(copy.getView(), loop) && llvm::any_of(llvm::zip(copy.getPosition(), copy.getShape()), isApart)))
       return false;
   }
   return true;

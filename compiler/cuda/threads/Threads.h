@@ -53,6 +53,7 @@ struct TensorMap {
   llvm::SmallVector<int64_t, 2> box; ///< The sizes of a box, the innermost dimension first.
   int64_t swizzle;                   ///< The width of the swizzle in bytes; 0 for none.
   int64_t columns;                   ///< The number of columns that TMA sees, if the tensor has more.
+  bool endsInside;                   ///< True if a box may name an end of its rows inside the tensor.
 
   static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
 

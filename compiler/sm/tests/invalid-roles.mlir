@@ -579,3 +579,38 @@ module attributes {tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_to_rows_of_rows(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+  sm.roles {
+    compute warps 4 registers 232 {
+      %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
+      %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
+      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      sm.add_out %x, %s, %twice[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_load_of_rows_of_four_dimensions(%v: !tile.view<4xbf16>, %ring: !sm.shared<2x64x64xbf16, 128>, %i: index, %s: i32) {
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 40 {
+      %matrix = tile.slice %v[%i, %i] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+      %rows = tile.rows %matrix[%i, %i] : !tile.view<2xbf16>
+      // expected-error @+1 {{'sm.producer_load' op cannot load its tile: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
+      sm.producer_load %rows[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
+  return
+}

@@ -84,6 +84,17 @@ TEST_F(CudaLoad, RefusesTensorMapsThatNoGpuMakes) {
             "kernel 'k': a tensor map has boxes of 32 x 64 with a swizzle of 16 in 64 columns");
 }
 
+TEST_F(CudaLoad, RefusesMapsWithAnEndOfTensorsWithTooManyDimensions) {
+  for (int rank : {1, 2, 3, 4}) {
+    Artifact artifact = cudaArtifact("k", {tensor("a", bf16, rank)});
+    artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64}, .columns = 64, .ends_inside = true}};
+    EXPECT_EQ(loadStatus(artifact).message(),
+              rank == 2 || rank == 3 ? ""
+                                     : "kernel 'k': a tensor map with an end inside is of a tensor of rank " +
+                                           std::to_string(rank) + "; legal are 2 and 3");
+  }
+}
+
 TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {
   Artifact artifact = cudaArtifact("k");
   artifact.binary = "";

@@ -70,6 +70,9 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
   if (std::string why = sm::whyNotAddressed(fetch.getView()); !why.empty())
     return why;
+  if (!sm::startsInRows(fetch.getView(), fetch.getPosition()))
+    return "its first row in rows(begin, end) is not provably at least 0; begin the loop over rows at a constant or at "
+           "a multiple of the program id";
   if (sm::boxRows(type.getShape()[0]) == 0)
     return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
@@ -165,7 +168,8 @@ static bool isVector(tile::LoadOp load) {
 
 bool cuda::canProducerLoad(tile::LoadOp load) {
   return sm::isCopiedByTma(load.getResult().getType().getElementType()) && (isMatrix(load) || isVector(load)) &&
-         sm::whyNotAddressed(load.getView()).empty() && isInLoop(load) && isKnown(load);
+         sm::whyNotAddressed(load.getView()).empty() && sm::startsInRows(load.getView(), load.getPosition()) &&
+         isInLoop(load) && isKnown(load);
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.

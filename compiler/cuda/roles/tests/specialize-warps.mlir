@@ -798,23 +798,48 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A tile of rows that end where only the kernel knows has no box.
+// The producer loads rows whose ends only the kernel knows, if TMA can leave out all others. A remark says what is wrong
+// with each other tile.
 // CHECK-LABEL: func @rows_that_the_kernel_knows
+// CHECK: sm.roles
+// CHECK: %[[ROWS:.*]] = tile.rows
+// CHECK: sm.producer_load %[[ROWS]]
+// CHECK-NOT: sm.producer_load
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
-  // expected-remark @+1 {{roles=load has no effect: no loop loads tiles that a producer could load; all warps copy}}
-  func.func @rows_that_the_kernel_knows(%k: !tile.view<2xbf16>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+  func.func @rows_that_the_kernel_knows(%k: !tile.view<2xbf16>, %four: !tile.view<4xbf16>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %rows = tile.rows %k[%start, %n] : !tile.view<2xbf16>
+    %twice = tile.rows %rows[%start, %n] : !tile.view<2xbf16>
+    %matrix = tile.slice %four[%c0, %c0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+    %deep = tile.rows %matrix[%start, %n] : !tile.view<2xbf16>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
-      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA does not end boxes at rows(begin, end)}}
+      %before = arith.addi %j, %start : index
       %ks = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its first row in rows(begin, end) is not provably at least 0}}
+      %us = sm.load_shared %rows[%before, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      %ps = sm.load_shared %twice[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
+      %ws = sm.load_shared %deep[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
       %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-      scf.yield %s : tensor<64x64xf32, #c>
+      %g = sm.wgmma %q, %us depth 64 acc %s {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+      %h = sm.wgmma %q, %ps depth 64 acc %t {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %u = sm.await %h : !sm.inflight<tensor<64x64xf32, #c>>
+      %i = sm.wgmma %q, %ws depth 64 acc %u {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %v = sm.await %i : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %v : tensor<64x64xf32, #c>
     }
     return
   }

@@ -117,3 +117,35 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Boxes with an end inside the tensor have another map. The adder has one, so each warp makes the other additions. TMA has
+// no boxes of rows of rows.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[ROWS:.*]] = tile.rows
+// CHECK: sm.add_out %{{.*}}, %{{.*}}, %[[ROWS]][%{{.*}}] by_adder
+// CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+// CHECK: tile.atomic_add
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
+  func.func @rows(%sum: !tile.view<2xf32>, %begin: index, %n: index, %x: tensor<64x64xf32, #c>) {
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %rows = tile.rows %sum[%begin, %n] : !tile.view<2xf32>
+        %twice = tile.rows %rows[%begin, %n] : !tile.view<2xf32>
+        scf.for %i = %c0 to %n step %c64 {
+          tile.atomic_add %x, %rows[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %twice[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 40 {
+      }
+    }
+    return
+  }
+}

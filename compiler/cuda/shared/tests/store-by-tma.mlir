@@ -70,3 +70,33 @@ module attributes {tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The rows differ in each iteration, so tiles of different iterations may overlap, and lanes store them.
+// CHECK-LABEL: func.func @other_rows(
+// CHECK-NOT: by_tma
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @other_rows(%o: !tile.view<2xbf16>, %n: index) {
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+        scf.for %i = %c0 to %n step %c64 {
+          sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+          sm.barrier warp
+          %rows = tile.rows %o[%i, %n] : !tile.view<2xbf16>
+          sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+          sm.barrier warp
+        }
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}

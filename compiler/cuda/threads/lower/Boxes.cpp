@@ -38,7 +38,7 @@ static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
 
 TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t columns)
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
-      swizzle(tile.getPanel()), columns(columns) {}
+      swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)) {}
 
 bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().size() == 1; }
 
@@ -126,9 +126,30 @@ static SmallVector<Value> indicesOf(Value view, ValueRange position) {
   return tile::positionInTensor(view, position)->indices;
 }
 
+/// Changes coordinates in rows of a tensor to those of a map whose rows end inside it (docs/design/tma.md). A row
+/// before the first one counts as one after the end.
+static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
+  if (!sm::hasEnd(view))
+    return;
+  const tile::TensorPosition place = *tile::positionInTensor(view, {});
+  constexpr int64_t limit = int64_t{1} << 30;
+  Value size = *std::prev(t.view(tile::rootOf(view)).sizes.end(), 2);
+  const tile::RowRange rows = tile::clipRows(t.s, t.scalar(place.begin), t.scalar(place.end), size);
+  Value count = t.s.toI32(t.s.sub(rows.end, rows.first)), row = t.s.minUnsigned(coordinates[1], count);
+  coordinates[1] = t.s.add(t.s.sub(t.s.i32(limit), count), row);
+  coordinates.insert(coordinates.begin() + 2, {t.s.toI32(rows.end), t.s.i32(limit)});
+}
+
+int64_t cuda::coordinateCount(Value view) {
+  const auto rank = cast<tile::ViewType>(tile::rootOf(view).getType()).getRank();
+  return sm::hasEnd(view) ? rank + 2 : rank;
+}
+
 SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
-  return llvm::map_to_vector(indicesOf(view, position),
-                             [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+  SmallVector<Value> coordinates = llvm::map_to_vector(
+      indicesOf(view, position), [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+  addEnd(t, view, coordinates);
+  return coordinates;
 }
 
 /// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where `areBoxes` holds.
@@ -136,6 +157,7 @@ template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op
   SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
                                                        [&](Value index) { return t.s.toI32(t.scalar(index)); });
   coordinates[1] = t.s.add(coordinates[1], row);
+  addEnd(t, op.getView(), coordinates);
   return coordinates;
 }
 

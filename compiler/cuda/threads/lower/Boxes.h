@@ -24,7 +24,10 @@ bool isVector(sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Returns the coordinates of a position in the tensor of the view: i32, the innermost dimension first.
+/// Returns the number of coordinates of a box of the view.
+int64_t coordinateCount(mlir::Value view);
+/// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension
+/// first.
 llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position);
 /// A box that TMA adds to a tensor.
 struct AddedBox {

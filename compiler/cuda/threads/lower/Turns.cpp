@@ -108,8 +108,6 @@ static SmallVector<Value> readCoordinates(Threads &t, int64_t first, int64_t cou
   return coordinates;
 }
 
-static int64_t rankOfTensor(Value view) { return cast<tile::ViewType>(tile::rootOf(view).getType()).getRank(); }
-
 sm::AddOutOp cuda::additionOfAdder(sm::RolesOp roles) {
   sm::AddOutOp found;
   roles.walk([&](sm::AddOutOp add) {
@@ -120,8 +118,8 @@ sm::AddOutOp cuda::additionOfAdder(sm::RolesOp roles) {
 }
 
 int64_t cuda::mailboxBytes(sm::AddOutOp add) {
-  const int64_t ofCounter = add.getTurn() ? rankOfTensor(add.getTurns()) : 0;
-  return (firstCoordinate + rankOfTensor(add.getView()) + ofCounter) * kWordBytes;
+  const int64_t ofCounter = add.getTurn() ? coordinateCount(add.getTurns()) : 0;
+  return (firstCoordinate + coordinateCount(add.getView()) + ofCounter) * kWordBytes;
 }
 
 void cuda::waitForAdder(Threads &t) {
@@ -196,14 +194,14 @@ static void addOneTile(Threads &t, sm::AddOutOp add, ArrayRef<Value> coordinates
 }
 
 static SmallVector<Value> readPlace(Threads &t, sm::AddOutOp add) {
-  return readCoordinates(t, firstCoordinate, rankOfTensor(add.getView()));
+  return readCoordinates(t, firstCoordinate, coordinateCount(add.getView()));
 }
 
 /// Adds a tile in its turn. Returns the next guess.
 static Guess addTileInTurn(Threads &t, sm::AddOutOp add, const Guess &guess) {
   SmallVector<Value> coordinates = readPlace(t, add);
   SmallVector<Value> place =
-      readCoordinates(t, firstCoordinate + rankOfTensor(add.getView()), rankOfTensor(add.getTurns()));
+      readCoordinates(t, firstCoordinate + coordinateCount(add.getView()), coordinateCount(add.getTurns()));
   const View &turns = t.view(tile::rootOf(add.getTurns()));
   const Turn turn{counterAt(t, turns, place), read(t, number), read(t, next)};
   Value isExpected = t.s.compare(Compare::eq, turn.counter, guess.counter);

@@ -5,7 +5,7 @@
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
 // nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A wait at the end keeps shared memory until TMA has
 // read it.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -52,7 +52,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A warp waits before it overwrites rows that TMA may still read. Threads store what is not marked for TMA.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
@@ -103,7 +103,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
 // waits until TMA has read what it wrote before. Without a tensor map, or if a row or matrix is negative or too large,
 // lanes add their registers. The loop's bounds limit its rows, so the test comes before the loop.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 32, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 32, 16>]
 // CHECK-LABEL: func.func @added(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -202,6 +202,47 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
           sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
             : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
         }
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Rows that end inside the tensor need a map of two more dimensions. A box has the row as the distance from 2^30 less
+// the number of rows, then the end, then 2^30. A row before the first one counts as one after the end.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 64, 16>]
+// CHECK-LABEL: func.func @stored_to_rows(
+// CHECK: stmatrix
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: %[[FIRST:.*]] = arith.minui %{{.*}}, %[[SIZE:.*]] : index
+// CHECK-NEXT: %[[ATLEAST:.*]] = arith.maxsi %{{.*}}, %[[FIRST]] : index
+// CHECK-NEXT: %[[END:.*]] = arith.minsi %[[ATLEAST]], %[[SIZE]] : index
+// CHECK-NEXT: %[[WIDE:.*]] = arith.subi %[[END]], %[[FIRST]] : index
+// CHECK-NEXT: %[[COUNT:.*]] = arith.index_cast %[[WIDE]] : index to i32
+// CHECK-NEXT: %[[ROW:.*]] = arith.minui %{{.*}}, %[[COUNT]] : i32
+// CHECK: %[[ROWS:.*]] = arith.subi %c1073741824_i32, %[[COUNT]] : i32
+// CHECK-NEXT: %[[AT:.*]] = arith.addi %[[ROWS]], %[[ROW]] : i32
+// CHECK-NEXT: %[[LAST:.*]] = arith.index_cast %[[END]] : index to i32
+// CHECK-COUNT-2: cp.async.bulk.tensor.5d.global.shared::cta.bulk_group {{.*}}, %[[AT]], %[[LAST]], %c1073741824_i32, %
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @stored_to_rows(%o: !tile.view<3xbf16>, %head: index, %begin: index, %end: index, %i: index) {
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+        sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+        sm.barrier warp
+        %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        %rows = tile.rows %matrix[%begin, %end] : !tile.view<2xbf16>
+        sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
       }
       load warps 1 registers 24 {
       }

@@ -5,7 +5,7 @@
 // Warps 4 and later are the producer; one of them works. The tensor map is the first parameter, and the last one says
 // whether it is valid. One lane loads everything if all tensor maps are valid, otherwise one warp copies. A box is a
 // panel of 64 columns. K-major descriptors advance by 32 bytes per step.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 96, 64, 32>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 96, 0, 64, 32>]
 // CHECK-LABEL: func.func @fed(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
 // CHECK: scf.if
@@ -71,7 +71,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
 // With tma_only, the slot is marked as full even if TMA cannot load the tile. Consumers make the same test as the
 // producer, and copy the tile in this case. The map has all columns of the tensor, because the tile may begin at any
 // column, and the consumers' map is the same even if the tile begins at column 0.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 64, 64>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 64, 64>]
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
 // CHECK: mbarrier.try_wait.parity
@@ -131,7 +131,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 
 // A vector is one box without swizzle. Consumers read it from its slot if TMA has copied it and no element needs the
 // fill value; otherwise they load it from the tensor.
-// CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 64>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 0, 64>]
 // CHECK-LABEL: func.func @a_vector(
 // CHECK: setmaxnreg.dec
 // CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 256;

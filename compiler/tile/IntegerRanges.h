@@ -6,7 +6,7 @@
 #include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace tegula::simplify {
+namespace tegula::tile {
 
 /// Finds the smallest and the largest number that integers can be, each when it is asked for. Arithmetic gives the
 /// bounds of its results by MLIR's InferIntRangeInterface. A sum that may wrap around has no bounds.
@@ -27,4 +27,4 @@ private:
 /// Returns the number of bits of an integer or `index`, or of the elements of a tile of them; 0 for other types.
 unsigned integerWidth(mlir::Type type);
 
-} // namespace tegula::simplify
+} // namespace tegula::tile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/simplify/IntegerRanges.h"
+#include "compiler/tile/IntegerRanges.h"
 
 #include "compiler/tile/Tile.h"
 
@@ -9,12 +9,12 @@
 
 using namespace mlir;
 using namespace tegula;
-using namespace tegula::simplify;
+using namespace tegula::tile;
 
 /// The limit that sizes of tensors and of the grid stay below, which launches check.
 static constexpr int64_t kSizeLimit = int64_t(1) << 31;
 
-unsigned simplify::integerWidth(Type type) { return ConstantIntRanges::getStorageBitwidth(getElementTypeOrSelf(type)); }
+unsigned tile::integerWidth(Type type) { return ConstantIntRanges::getStorageBitwidth(getElementTypeOrSelf(type)); }
 
 /// Returns the numbers `first` to `last` of the type of `value`.
 static ConstantIntRanges between(Value value, int64_t first, int64_t last) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "tensor_map.h"
+
+#include <gtest/gtest.h>
+
+using namespace tegula;
+
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 30;
+
+std::optional<MappedTensor> mapRows(int64_t rows, int64_t stride) {
+  TensorRef tensor{.dtype = bf16, .rank = 3, .shape = {2, rows, 100}, .strides = {rows * stride, stride, 1}};
+  return mapTensor({.dtype = bf16, .box = {64, 32}, .swizzle = 128, .columns = 96, .ends_inside = true}, tensor);
+}
+
+/// A box at (column, 2^30 - count + r, first + count, 2^30, head) begins at row first + r.
+TEST(TensorMap, HasTwoMoreDimensionsIfRowsEndInside) {
+  const std::optional<MappedTensor> mapped = mapRows(50, 104);
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(mapped->rank, 5u);
+  EXPECT_EQ(mapped->sizes, (std::array<uint64_t, 5>{96, kLimit, 51, kLimit + 1, 2}));
+  EXPECT_EQ(mapped->box, (std::array<uint32_t, 5>{64, 32, 1, 1, 1}));
+  const uint64_t first = 7, count = 20, row = 3;
+  const uint64_t offset = (kLimit - count + row) * mapped->strides[0] + (first + count) * mapped->strides[1] +
+                          kLimit * mapped->strides[2] + 1 * mapped->strides[3];
+  EXPECT_EQ(offset, (first + row) * 208 + 50 * 208);
+}
+
+TEST(TensorMap, RowsThatEndInsideHaveLimits) {
+  EXPECT_TRUE(mapRows(kLimit - 1, 8));
+  EXPECT_FALSE(mapRows(kLimit, 8));
+  EXPECT_TRUE(mapRows(10, 8 * kLimit - 8));
+  EXPECT_FALSE(mapRows(10, 8 * kLimit));
+}
+
+} // namespace
