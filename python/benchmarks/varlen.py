@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Times attention of sequences that lie one after another, forward and backward, next to equally long ones, to PyTorch's
+varlen_attn, which is FlashAttention-2, and to FlashAttention-3 if its package is installed.
+
+  python3 python/benchmarks/varlen.py > varlen.jsonl
+
+First results are compared with float64. Lengths are log-normal. All implementations take turns in each round, in random order.
+FLOPs count the scores that exist. Each line of output is JSON.
+"""
+
+import argparse
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+
+import numpy
+import torch
+from torch.nn.attention import varlen
+
+import tegula
+
+CASES = {  # Tokens, logarithm of the typical length, its deviation, longest, heads, heads of k and v, columns, causal.
+    "16k": (16384, math.log(600), 1.0, 8192, 16, 16, 128, True),
+    "16k, full": (16384, math.log(600), 1.0, 8192, 16, 16, 128, False),
+    "16k, 64 columns": (16384, math.log(600), 1.0, 8192, 32, 32, 64, True),
+    "64k": (65536, math.log(1500), 1.2, 32768, 16, 16, 128, True),
+    "64k, grouped heads": (65536, math.log(1500), 1.2, 32768, 32, 8, 128, True),
+}
+CALLS = 5  # Between two events.
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--rounds", type=int, default=9)
+    return parser.parse_args(arguments)
+
+
+def lengths_of(total, mean, deviation, longest):
+    """Returns log-normal lengths that sum up to `total`, the same ones in each run."""
+    generator, lengths = numpy.random.RandomState(1234), []
+    while sum(lengths) < total:
+        lengths.append(int(min(longest, max(1, round(generator.lognormal(mean, deviation))))))
+    lengths[-1] -= sum(lengths) - total
+    return [length for length in lengths if length]
+
+
+def numbers(*sizes):
+    return torch.randn(*sizes, device="cuda", dtype=torch.bfloat16)
+
+
+class Packed:
+    """Tensors of sequences that lie one after another."""
+
+    def __init__(self, lengths, heads, kv_heads, dim):
+        self.lengths, total = lengths, sum(lengths)
+        self.offsets = torch.tensor([0, *numpy.cumsum(lengths)], dtype=torch.int32, device="cuda")
+        self.leaves = [numbers(total, n, dim).requires_grad_() for n in (heads, kv_heads, kv_heads)]
+        self.d_o = numbers(total, heads, dim)
+
+    def arguments(self):
+        longest = max(self.lengths)
+        return *self.leaves, self.offsets, self.offsets, longest, longest
+
+
+def formula(q, k, v, d_o, causal):
+    """Returns o, dq, dk and dv of one sequence [length, heads, dim] in the type of q."""
+    q, k, v = (x.detach().transpose(0, 1).requires_grad_() for x in (q, k, v))
+    s = q @ k.repeat_interleave(q.shape[0] // k.shape[0], 0).transpose(1, 2) / math.sqrt(q.shape[-1])
+    if causal:
+        s = s.masked_fill(torch.ones(s.shape[1:], dtype=torch.bool, device="cuda").triu(1), -math.inf)
+    o = torch.softmax(s, -1) @ v.repeat_interleave(q.shape[0] // v.shape[0], 0)
+    return [x.transpose(0, 1) for x in (o.detach(), *torch.autograd.grad(o, (q, k, v), d_o.transpose(0, 1)))]
+
+
+def check(causal):
+    """Returns true if no error exceeds twice that of the plain formula in bf16."""
+    packed = Packed([300, 1, 517, 129, 64], 4, 2, 128)
+    o = tegula.varlen_attn(*packed.arguments(), window_size=(-1, 0 if causal else -1))
+    found = [o.detach(), *torch.autograd.grad(o, packed.leaves, packed.d_o)]
+    right, begin = True, 0
+    for length in packed.lengths:
+        rows = slice(begin, begin + length)
+        tensors = [x[rows] for x in (*packed.leaves, packed.d_o)]
+        exact, plain = (formula(*(x.to(dtype) for x in tensors), causal) for dtype in (torch.float64, torch.bfloat16))
+        for x, y, z in zip(found, exact, plain):
+            right &= bool((x[rows].double() - y).abs().max() <= 2 * (z.double() - y).abs().max() + 2**-8 * y.abs().max())
+        begin += length
+    return right
+
+
+def implementations(case):
+    """Yields names, functions of the forward and of the backward pass, and FLOPs of the forward pass."""
+    total, mean, deviation, longest, heads, kv_heads, dim, causal = CASES[case]
+    packed = Packed(lengths_of(total, mean, deviation, longest), heads, kv_heads, dim)
+    window = (-1, 0 if causal else -1)
+
+    def passes(attention, leaves, d_o, lengths):
+        with torch.no_grad():
+            attention(*leaves)
+        o = attention(*leaves)
+
+        def forward():
+            with torch.no_grad():
+                attention(*leaves)
+
+        flops = 4 * dim * heads * sum(length**2 for length in lengths) // (2 if causal else 1)
+        return forward, lambda: torch.autograd.grad(o, leaves, d_o, retain_graph=True), flops
+
+    rest = packed.arguments()[3:]
+    yield "tegula", *passes(lambda *x: tegula.varlen_attn(*x, *rest, window_size=window), packed.leaves, packed.d_o, packed.lengths)
+    count = len(packed.lengths)
+    length = total // count
+    equal = [numbers(count, n, length, dim).requires_grad_() for n in (heads, kv_heads, kv_heads)]
+    yield "equal lengths", *passes(lambda *x: tegula.attention(*x, causal=causal)[0], equal, numbers(count, heads, length, dim),
+                                   [length] * count)
+    if heads == kv_heads:
+        yield "FlashAttention-2", *passes(lambda *x: varlen.varlen_attn(*x, *rest, window_size=window), packed.leaves, packed.d_o,
+                                          packed.lengths)
+    try:
+        from flash_attn_interface import flash_attn_varlen_func
+    except ImportError:
+        return
+
+    def flash3():
+        with torch.no_grad():
+            flash_attn_varlen_func(*(x.detach() for x in packed.leaves), *rest, causal=causal)
+
+    flash3()
+    yield "FlashAttention-3", flash3, None, None
+
+
+def milliseconds(function):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(CALLS):
+        function()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) / CALLS
+
+
+def measure(case, rounds):
+    """Yields a line for each pass."""
+    found = {name: rest for name, *rest in implementations(case)}
+    flops_of_packed = found["tegula"][2]
+    for number, which in enumerate(("forward", "backward")):
+        functions = {name: rest[number] for name, rest in found.items() if rest[number] is not None}
+        samples = {name: [] for name in functions}
+        for n in range(rounds + 1):  # The first one warms up.
+            for name in random.sample(list(functions), len(functions)):
+                samples[name].append(milliseconds(functions[name]))
+        ms = {name: statistics.median(values[1:]) for name, values in samples.items()}
+        work = {name: (found[name][2] or flops_of_packed) * (1 if which == "forward" else 2.5) for name in ms}
+        yield {"part": "varlen", "case": case, "pass": which, "ms": {name: round(value, 4) for name, value in ms.items()},
+               "tflops": {name: round(work[name] / value / 1e9, 1) for name, value in ms.items()}}
+
+
+def main(arguments):
+    options = options_of(arguments)
+    torch.manual_seed(0)
+    state = subprocess.run(["nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,power.limit", "--format=csv,noheader"],
+                           capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")
+    print(json.dumps({"part": "about", "device": torch.cuda.get_device_name(), "driver": state[0], "clock": state[1],
+                      "power": state[2], "torch": torch.__version__}), flush=True)
+    for causal in (True, False):
+        print(json.dumps({"part": "check", "causal": causal, "right": check(causal)}), flush=True)
+    for case in options.cases:
+        for line in measure(case, options.rounds):
+            print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
