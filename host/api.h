@@ -7,6 +7,7 @@
 #include "tegula/decode.h"
 #include "tegula/guard.h"
 #include "tegula/merge.h"
+#include "tegula/packed.h"
 #include "tegula/tegula.h"
 
 #include <cstring>

@@ -170,10 +170,11 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
   return {ErrorCode::invalid_argument,
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
-                "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append or "
-                "_create_rotary"
-              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append or "
-                "_create_rotary made it, for tegula_plan_launch; this call needs one of tegula_plan_create"};
+                "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, "
+                "_create_rotary or _create_packed"
+              : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, "
+                "_create_rotary or _create_packed made it, for tegula_plan_launch; this call needs one of "
+                "tegula_plan_create"};
 }
 
 Expected<Sizes> readSizes(const tegula_size *sizes, size_t count) {
@@ -373,6 +374,13 @@ tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_ro
   return createPlan(context, plan, error, [&](HostContext &host) {
     return makeFrom(
         host, [&] { return readRotaryProblem(problem); }, rotaryEmbedding);
+  });
+}
+
+tegula_status tegula_plan_create_packed(tegula_context *context, tegula_plan **plan, tegula_error **error) {
+  return createPlan(context, plan, error, [](HostContext &host) {
+    const Expected<PlanSpec> spec = packedIntervals();
+    return spec ? Plan::make(*spec, host.kernels()) : spec.status();
   });
 }
 

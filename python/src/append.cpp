@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What writes keys and values into a cache, and rotary embeddings, as operators of PyTorch.
+// What writes keys and values into a cache, rotary embeddings, and intervals of packed sequences, as operators of
+// PyTorch.
 #include "arguments.h"
 
 #include <torch/csrc/stable/library.h>
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 namespace tegula_torch {
 namespace {
 
+using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
 /// Returns the plan of a problem. Plans live as long as the process, as contexts do.
@@ -77,7 +81,31 @@ void rotary(const Tensor &x, const Tensor &cos, const Tensor &sin, const Tensor 
   arguments.launch(planOf(x, problem, tegula_plan_create_rotary), x);
 }
 
+/// Returns begin and end i32 [1, queries], and query_begin and query_end i32 [1, keys], for TEGULA_DOCUMENTS.
+std::tuple<Tensor, Tensor, Tensor, Tensor> packedIntervals(const Tensor &offsets_q, const Tensor &offsets_k,
+                                                           int64_t queries, int64_t keys, int64_t left, int64_t right) {
+  const auto guard = guardFor(offsets_q);
+  const auto make = [&](int64_t count) { return empty(offsets_q, std::array{int64_t(1), count}, ScalarType::Int); };
+  const std::array<Tensor, 4> found = {make(queries), make(queries), make(keys), make(keys)};
+  Arguments arguments;
+  arguments.add("offsets_q", offsets_q);
+  arguments.add("offsets_k", offsets_k);
+  arguments.add(int32_t(left));
+  arguments.add(int32_t(right));
+  const char *names[] = {"begin", "end", "query_begin", "query_end"};
+  for (size_t i = 0; i < found.size(); ++i)
+    arguments.addRow(names[i], found[i]);
+  const auto create = [](tegula_context *context, const int *, tegula_plan **plan, tegula_error **error) {
+    return tegula_plan_create_packed(context, plan, error);
+  };
+  arguments.launch(planOf(offsets_q, 0, create), offsets_q);
+  return {found[0], found[1], found[2], found[3]};
+}
+
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
+  library.def(
+      "packed_intervals(Tensor offsets_q, Tensor offsets_k, SymInt queries, SymInt keys, int left, int right) -> "
+      "(Tensor begin, Tensor end, Tensor query_begin, Tensor query_end)");
   library.def(
       "append(Tensor k_new, Tensor(a!) k, Tensor? v_new, Tensor(b!)? v, Tensor lengths, Tensor? page_table, "
       "Tensor? cos, Tensor? sin, Tensor? q, Tensor(c!)? q_rotated, bool interleaved, bool same_position) -> ()");
@@ -87,6 +115,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
 void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("append", TORCH_BOX(&append));
   library.impl("rotary", TORCH_BOX(&rotary));
+  library.impl("packed_intervals", TORCH_BOX(&packedIntervals));
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { implement(library); }

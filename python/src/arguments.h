@@ -18,6 +18,14 @@ public:
     arguments_[count_].value.tensor = &views_[count_];
     ++count_;
   }
+  /// Adds the only row of a matrix.
+  void addRow(const char *name, const Tensor &matrix) {
+    add(name, matrix);
+    tegula_tensor &row = views_[count_ - 1];
+    row.rank = 1;
+    row.shape[0] = row.shape[1];
+    row.strides[0] = row.strides[1];
+  }
   void add(const char *name, const std::optional<Tensor> &tensor) {
     if (tensor)
       add(name, *tensor);
@@ -25,6 +33,11 @@ public:
   void add(float scalar) {
     arguments_[count_].kind = TEGULA_SCALAR_F32;
     arguments_[count_].value.f32 = scalar;
+    ++count_;
+  }
+  void add(int32_t scalar) {
+    arguments_[count_].kind = TEGULA_SCALAR_I32;
+    arguments_[count_].value.i32 = scalar;
     ++count_;
   }
 

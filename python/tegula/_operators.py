@@ -17,6 +17,7 @@ scores = torch.ops.tegula.attention_scores.default
 decode = torch.ops.tegula.decode.default
 append = torch.ops.tegula.append.default
 rotary = torch.ops.tegula.rotary.default
+packed_intervals = torch.ops.tegula.packed_intervals.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
 flex_backward = torch.ops.tegula.flex_backward.default
@@ -49,6 +50,11 @@ def _(q, k, v, *options):
 @torch.library.register_fake("tegula::rotary")
 def _(*arguments):
     return None
+
+
+@torch.library.register_fake("tegula::packed_intervals")
+def _(offsets_q, offsets_k, queries, keys, left, right):
+    return tuple(offsets_q.new_empty((1, n), dtype=torch.int32) for n in (queries, queries, keys, keys))
 
 
 @torch.library.register_fake("tegula::attention_scores")

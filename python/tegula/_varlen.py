@@ -24,26 +24,8 @@ def _intervals(cu_seqlens_q, cu_seqlens_k, total_q, total_k, left, right):
     """Returns interval_begin, interval_end, query_begin and query_end of tegula.attention for packed sequences. In a sequence,
     query i sees keys from i + shift - left to i + shift + right, where shift is its number of keys minus that of queries.
     Positions after the last sequence see nothing."""
-    first_q, first_k = cu_seqlens_q.long(), cu_seqlens_k.long()
-    diagonal = first_k[1:] - first_q[1:]  # From a position in q to that on the diagonal in k.
-    at_q, at_k = (torch.arange(total, device=first_q.device) for total in (total_q, total_k))
-    last = diagonal.shape[0] - 1
-    of_q, of_k = (_sequence_of(first, total) for first, total in ((first_q, total_q), (first_k, total_k)))
-
-    def interval(at, of, shift, first, before, after, total):
-        inside = of <= last
-        of = of.clamp(max=last)
-        begin, end = first[of], first[of + 1]
-        if before is not None:
-            begin = torch.maximum(begin, at + shift[of] - before)
-        if after is not None:
-            end = torch.minimum(end, at + shift[of] + after + 1)
-        # Bounds must not decrease, so that what is empty stays at the place of its neighbours.
-        begin = begin.where(inside, total).clamp(0, total)
-        return begin.int()[None], torch.maximum(begin, end.where(inside, 0)).int()[None]
-
-    return (*interval(at_q, of_q, diagonal, first_k, left, right, total_k),
-            *interval(at_k, of_k, -diagonal, first_q, right, left, total_q))
+    bounds = (-1 if bound is None else bound for bound in (left, right))
+    return _operators.packed_intervals(cu_seqlens_q.int(), cu_seqlens_k.int(), total_q, total_k, *bounds)
 
 
 def _heads_first(*tensors):

@@ -647,7 +647,7 @@ TEST(Call, MergesParts) {
     ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
   for (size_t n = 0; n < lse.size(); ++n)
     ASSERT_NEAR(lse[n], sequence.lse[n], 1e-6) << n;
-  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_append or _create_rotary made it"));
+  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_rotary or _create_packed made it"));
   merging.value_dim = 12;
   EXPECT_THAT(context.mergePlan(merging).status().message(), HasSubstr("argument 'value_dim': it is 12"));
   merging.dtype = TEGULA_I8;

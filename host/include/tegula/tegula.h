@@ -612,8 +612,23 @@ typedef struct tegula_rotary_problem {
 tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_rotary_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 
-/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append
- * and _create_rotary. */
+/* Makes a plan for tegula_plan_launch, which needs no workspace. It writes what TEGULA_DOCUMENTS takes for sequences of any
+ * lengths that lie one after another. Its arguments are, in this order:
+ *
+ *   offsets_q  i32 [sequences + 1]: the first query of each sequence, and the end of the last one (cu_seqlens)
+ *   offsets_k  i32 [sequences + 1]: the same for keys
+ *   left       i32: a query sees keys from its own - left on; negative: no bound
+ *   right      i32: and keys up to its own + right; negative: no bound. A causal mask is 0. The last query and the last key
+ *              of a sequence have one position
+ *   begin, end              i32 [queries], written: the keys that a query sees
+ *   query_begin, query_end  i32 [keys], written: the queries that see a key
+ *
+ * Offsets are read on the device: a launch waits for nothing, and a captured one may be replayed with others. What comes
+ * after the last sequence sees nothing. */
+tegula_status tegula_plan_create_packed(tegula_context *context, tegula_plan **plan, tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append,
+ * _create_rotary and _create_packed. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

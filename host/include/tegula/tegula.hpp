@@ -70,8 +70,8 @@ public:
     Status status = call(tegula_plan_workspace_bytes, plan_.get(), sizes.begin(), sizes.size(), &bytes);
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
-  /// Launches a plan of Context::mergePlan, decodePlan, appendPlan or rotaryPlan, with the arguments of
-  /// tegula_plan_create_merge, _create_decode, _create_append or _create_rotary.
+  /// Launches a plan of Context::mergePlan, decodePlan, appendPlan, rotaryPlan or packedPlan, with the arguments of
+  /// tegula_plan_create_merge, _create_decode, _create_append, _create_rotary or _create_packed.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
 
   tegula_plan *get() const { return plan_.get(); }
@@ -111,6 +111,11 @@ public:
   Expected<Plan> rotaryPlan(const tegula_rotary_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create_rotary, context_.get(), &problem, &plan);
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+  }
+  Expected<Plan> packedPlan() const {
+    tegula_plan *plan = nullptr;
+    Status status = call(tegula_plan_create_packed, context_.get(), &plan);
     return status.ok() ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Packed sequences: sequences of any lengths lie one after another in one tensor. Attention with the variant
+// documents() computes them as one long sequence, and skips all other tiles in both passes. These are its intervals.
+#pragma once
+
+#include "tegula/plan.h"
+
+namespace tegula {
+
+/// Describes the plan that writes the intervals of packed sequences. Its arguments, in this order:
+///
+///   offsets_q      i32 [sequences + 1]: the first query of each sequence, and the end of the last one (cu_seqlens)
+///   offsets_k      i32 [sequences + 1]: the same for keys
+///   left, right    i32: a query sees keys from its own - left to its own + right, where the last query and the last
+///   key
+///                  of a sequence have one position; negative: no bound. A causal mask is right = 0
+///   begin, end     i32 [queries], written: query i sees the keys begin[i] to end[i] - 1
+///   query_begin, query_end   i32 [keys], written: the queries that see a key
+///
+/// All four do not decrease, as documents() asks. What comes after the last sequence sees nothing. Offsets must not
+/// decrease. They are read on the device, so that no launch waits for them, and a captured one may be replayed with
+/// others.
+Expected<PlanSpec> packedIntervals() noexcept;
+
+} // namespace tegula
