@@ -71,13 +71,11 @@ void append(const AppendProblem &problem, View New, View cache, View lengths, in
   });
 }
 
-/// Writes rotated queries. `New` are the new keys.
-void rotateQueries(const AppendProblem &problem, View q, View lengths, View New, View rotated,
-                   std::span<const View> views) {
+/// Writes rotated queries.
+void rotateQueries(const AppendProblem &problem, View q, View lengths, View rotated, std::span<const View> views) {
   const Value row = programId(0) * kRows, head = programId(1), batch = programId(2);
   const Value number = narrow(row) + iota(kRows);
-  const Value last = narrow(New.dim(2)) - narrow(q.dim(2)) + number;
-  const Value position = lengths.gather(batch) + (problem.same_position ? fill({kRows}, 0) : last);
+  const Value position = lengths.gather(batch) + (problem.same_position ? fill({kRows}, 0) : number);
   copyRows(problem, anglesOf(views, position), q.at(batch, head), row, problem.head_dim,
            [&](Value tile, Value at) { rotated.scatter(cast(q.dtype(), tile), batch, head, asColumn(number), at); });
 }
@@ -141,15 +139,14 @@ KernelSpec appendKernel(const AppendProblem &problem, const char *name, const st
 KernelSpec queriesKernel(const AppendProblem &problem) {
   const std::vector<Size> shape = {kBatch, kHeads, kQueries, problem.head_dim};
   const TensorSpec q = input("q", problem.dtype, shape), rotated = output("q_rotated", problem.dtype, shape);
-  const TensorSpec rows = input("k_new", problem.dtype, {kBatch, kKvHeads, kNew, problem.head_dim});
   const TensorSpec lengths = input("lengths", i32, {kBatch});
   const auto record = [=](const std::vector<TensorArg> &listed) {
-    const auto kernel = [&](View q, View lengths, View New, View rotated, std::span<const View> views) {
-      rotateQueries(problem, q, lengths, New, rotated, views);
+    const auto kernel = [&](View q, View lengths, View rotated, std::span<const View> views) {
+      rotateQueries(problem, q, lengths, rotated, views);
     };
-    return recordList("append_queries", kernel, listed, arg(q), arg(lengths), arg(rows), arg(rotated));
+    return recordList("append_queries", kernel, listed, arg(q), arg(lengths), arg(rotated));
   };
-  return kernelOf("append_queries", {q, lengths, rows, rotated}, angleTensors(problem), record)
+  return kernelOf("append_queries", {q, lengths, rotated}, angleTensors(problem), record)
       .grid(ceilDiv(kQueries, kRows), kHeads, kBatch);
 }
 

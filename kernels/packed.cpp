@@ -24,8 +24,8 @@ void intervals(View own, View other, Value before, Value after, View begin, View
   const Value sequence = min(passed, sequences - 1), last = other.gather(sequence + 1);
   const Value diagonal = at + (last - own.gather(sequence + 1));
   Var from = other.gather(sequence), to = last;
-  from = select(before < 0, from, max(from, diagonal - before));
-  to = select(after < 0, to, min(to, diagonal + after + 1));
+  from = select((before < 0) | (diagonal - from <= before), from, diagonal - before); // No bound overflows 32 bits.
+  to = select((after < 0) | (last - diagonal <= after), to, diagonal + after + 1);
   // What is empty stays at the place of its neighbours.
   from = select(passed < sequences, from, last);
   to = select(passed < sequences, max(from, to), last);

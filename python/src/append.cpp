@@ -5,7 +5,9 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -90,8 +92,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> packedIntervals(const Tensor &offsets
   Arguments arguments;
   arguments.add("offsets_q", offsets_q);
   arguments.add("offsets_k", offsets_k);
-  arguments.add(int32_t(left));
-  arguments.add(int32_t(right));
+  for (const int64_t bound : {left, right})
+    arguments.add(int32_t(std::min<int64_t>(bound, std::numeric_limits<int32_t>::max())));
   const char *names[] = {"begin", "end", "query_begin", "query_end"};
   for (size_t i = 0; i < found.size(); ++i)
     arguments.addRow(names[i], found[i]);

@@ -6,13 +6,22 @@
 
 #include <array>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace tegula_torch {
 
 /// The arguments of a launch, in the order of its plan.
 class Arguments {
 public:
+  /// Throws if the tensor is on another device than the first one.
   void add(const char *name, const Tensor &tensor) {
+    if (!first_)
+      first_ = {name, tensor.device()};
+    else if (tensor.device() != first_->second)
+      throw std::runtime_error("argument '" + std::string(name) + "' is on another device than '" + first_->first +
+                               "'");
     views_[count_] = view(name, tensor);
     arguments_[count_].kind = TEGULA_TENSOR;
     arguments_[count_].value.tensor = &views_[count_];
@@ -58,6 +67,7 @@ private:
   std::array<tegula_tensor, 11> views_{};
   std::array<tegula_argument, 11> arguments_{};
   uint32_t count_ = 0;
+  std::optional<std::pair<std::string, torch::stable::Device>> first_;
 };
 
 } // namespace tegula_torch

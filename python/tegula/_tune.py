@@ -138,14 +138,14 @@ def _gpu(device):
 
 def tune(kernel, grid, arguments, constants, seconds, again):
     """Does what Kernel.tune describes. `arguments` are by name."""
-    device = kernel.device_of(arguments)
+    device, choices = kernel.device_of(arguments), _choices(constants)
+    texts = [kernel.text_for(arguments, choice) for choice in choices]
     options, stand_ins = _described(arguments)
-    choices = _choices(constants)
     with tempfile.TemporaryDirectory() as folder:
         command = [_tool(), "tune", "--budget", str(seconds), "--json", f"{folder}/result",
                    "--target", "cpu" if device is None else device.type, *(["--again"] if again else []), *options]
-        for number, choice in enumerate(choices):
-            pathlib.Path(folder, str(number)).write_text(kernel.text_for(arguments, choice))
+        for number, (choice, text) in enumerate(zip(choices, texts)):
+            pathlib.Path(folder, str(number)).write_text(text)
             blocks = _call_grid(grid, stand_ins, choice)
             blocks = ",".join(map(_text, blocks if isinstance(blocks, tuple) else (blocks,)))
             command += ["--grid", blocks, f"{folder}/{number}"]

@@ -142,6 +142,8 @@ def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=Non
     left, right = _window(window_size)
     options = dict(left=left, right=0 if causal else right, scale=softmax_scale, softcap=softcap)
     if block_table is not None:
+        if max_seqlen_q is None:
+            raise ValueError("flash_attn.flash_attn_varlen_func: block_table needs max_seqlen_q")
         if dropout_p or alibi_slopes is not None and alibi_slopes.dim() > 1:
             raise NotImplementedError(name + ("dropout" if dropout_p else "alibi_slopes of each sequence") + " with block_table")
         o, lse = _varlen.attend_pages(q, k.transpose(1, 2), v.transpose(1, 2), cu_seqlens_q, cu_seqlens_k, max_seqlen_q,

@@ -26,7 +26,7 @@ from ._attention import padded, refusal
 _NO_BOUND = -1
 _MOST_LEFT = 2**30     # The largest bound of a window in the library.
 _COMPUTED = 1          # Kernels find the tiles in which scores exist.
-_DESCRIPTION = 4096    # Bytes in which a rank describes its arguments to the others.
+_DESCRIPTION = 16384   # Bytes in which a rank describes its arguments to the others.
 _VALUE, _MESSAGE = 100, 600  # The most characters of an argument and of a refusal that other ranks see.
 _DESCRIBED = ("q.shape", "q.dtype", "k.shape", "k.dtype", "v.shape", "v.dtype", "q.device.type", "documents", "layout",
               "causal", "scale", "requires_grad", "window")
@@ -58,8 +58,8 @@ def ring_attention(q, k, v, group=None, *, causal=False, window=(None, None), do
     to its results. The backward pass needs four parts of k and v, and up to eight of q, k and v.
 
     Raises ValueError, NotImplementedError, or RuntimeError with the message of the library. If the ranks' arguments
-    differ, or one rank refuses its own, all ranks raise ValueError with the rank, the argument and its values, and the
-    group stays usable. If a rank does not call or dies, the other ranks raise RuntimeError within the time-out of the
+    differ, all ranks raise ValueError with the rank, the argument and its values; if one rank refuses its own, all others
+    do. The group stays usable. If a rank does not call or dies, the other ranks raise RuntimeError within the time-out of the
     group, at the first exchange that misses it, and the group is broken. If they wait for NCCL, PyTorch's watchdog ends
     them instead. The algorithm is that of Liu, Zaharia and Abbeel, 2023."""
     group = _group("ring_attention", group)
@@ -426,7 +426,8 @@ class _Ring:
 
     def backward(self, d_o, d_lse, q, k, v, o, lse, documents):
         """Returns dq, dk and dv. The gradients of another rank's keys go to that rank during the next step. The work on
-        this rank's own keys is cut between heads: half of it hides the first exchange, the other half the last one."""
+        this rank's own keys is cut between their heads: one half hides the first exchange, the other half the last one. A
+        single head is not cut."""
         sum_q, sum_kv = (_Sum(self.steps, size, q) for size in (q.numel(), k.numel() + v.numel()))
         own = _Pair(k, v, sum_kv.own)
         pairs, leaving = (_pairs(k, v), [_Pair(k, v), _Pair(k, v)]) if self.steps > 1 else ([], [])

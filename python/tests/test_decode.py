@@ -129,10 +129,11 @@ def test_errors(change, error, message):
 
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
-def test_flash_attn_appends_and_rotates(device, has_pages, interleaved):
+@pytest.mark.parametrize("queries", [2, 5])
+def test_flash_attn_appends_and_rotates(device, queries, has_pages, interleaved):
     new, dims = 2, (24, 24)
     before = [60, 0, 5, 14]
-    q = numbers(4, new, 4, 24, device=device, seed=1)
+    q = numbers(4, queries, 4, 24, device=device, seed=1)
     k, v = (numbers(4, new, 2, 24, device=device, seed=seed) for seed in (2, 3))
     angles = numbers(80, 8, device=device, seed=4)
     cos, sin = angles.cos(), angles.sin()
@@ -156,8 +157,9 @@ def test_flash_attn_appends_and_rotates(device, has_pages, interleaved):
 
     rotated = q.clone()
     for n, at in enumerate(before):
-        for i in range(new):
+        for i in range(queries):
             rotated[n, i] = turned(q[n, i], at + i)
+        for i in range(new):
             whole[0][n, :, at + i], whole[1][n, :, at + i] = turned(k[n, i], at + i), v[n, i]
     assert_right((found[0].transpose(1, 2), found[1]), [rotated.transpose(1, 2), *whole], [at + new for at in before])
 

@@ -612,6 +612,48 @@ TEST(Call, AppendsToPages) {
   EXPECT_THAT(context.appendPlan(problem).status().message(), HasSubstr("argument 'rotary_dim': it is 3"));
 }
 
+TEST(Call, RotatesAndFindsIntervals) {
+  const Context context = makeContext();
+  std::vector<float> x = {1, 2, 3, 4, 5, 6}, y(6), cos = {1, 0}, sin = {0, 1};
+  int32_t positions[] = {1, 0};
+  auto problem = make<tegula_rotary_problem>();
+  problem.dtype = TEGULA_F32;
+  problem.head_dim = 3;
+  problem.rotary_dim = 2;
+  problem.interleaved = 1;
+  const Expected<Plan> rotary = context.rotaryPlan(problem);
+  ASSERT_TRUE(isOk(rotary.status()));
+  const auto launch = [](const Plan &plan, const std::vector<tegula_argument> &arguments) {
+    auto args = make<tegula_launch_args>();
+    args.arguments = arguments.data();
+    args.argument_count = uint32_t(arguments.size());
+    return plan.launch(args);
+  };
+  const tegula_tensor of_rotary[] = {tensor(x.data(), TEGULA_F32, {1, 1, 2, 3}), tensor(positions, TEGULA_I32, {1, 2}),
+                                     tensor(y.data(), TEGULA_F32, {1, 1, 2, 3}), tensor(cos.data(), TEGULA_F32, {2, 1}),
+                                     tensor(sin.data(), TEGULA_F32, {2, 1})};
+  std::vector<tegula_argument> arguments;
+  for (const tegula_tensor &each : of_rotary)
+    arguments.push_back(argument(each));
+  ASSERT_TRUE(isOk(launch(*rotary, arguments)));
+  EXPECT_THAT(y, ElementsAre(-2, 1, 3, 4, 5, 6)); // Position 1 turns by a quarter.
+
+  // Two sequences of 1 and 2 queries, and of 2 and 2 keys, with a causal mask.
+  int32_t of_q[] = {0, 1, 3}, of_k[] = {0, 2, 4}, begin[3], end[3], query_begin[4], query_end[4];
+  const Expected<Plan> packed = context.packedPlan();
+  ASSERT_TRUE(isOk(packed.status()));
+  const tegula_tensor of_packed[] = {tensor(of_q, TEGULA_I32, {3}),        tensor(of_k, TEGULA_I32, {3}),
+                                     tensor(begin, TEGULA_I32, {3}),       tensor(end, TEGULA_I32, {3}),
+                                     tensor(query_begin, TEGULA_I32, {4}), tensor(query_end, TEGULA_I32, {4})};
+  arguments = {argument(of_packed[0]), argument(of_packed[1]), argument(int32_t(-1)),  argument(int32_t(0)),
+               argument(of_packed[2]), argument(of_packed[3]), argument(of_packed[4]), argument(of_packed[5])};
+  ASSERT_TRUE(isOk(launch(*packed, arguments)));
+  EXPECT_THAT(begin, ElementsAre(0, 2, 2));
+  EXPECT_THAT(end, ElementsAre(2, 3, 4));
+  EXPECT_THAT(query_begin, ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(query_end, ElementsAre(1, 1, 3, 3));
+}
+
 /// The keys of a sequence are split in two. Merged, the parts are the whole.
 TEST(Call, MergesParts) {
   const Context context = makeContext();

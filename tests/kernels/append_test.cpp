@@ -161,8 +161,7 @@ void runAndExpect(const Append &a) {
     return;
   const std::vector<float> rotated = t.rotated.numbers();
   for (int64_t row = 0; row < a.batch() * a.heads * a.queries; ++row) {
-    const int64_t last = a.same_position ? 0 : a.added - a.queries + row % a.queries;
-    const int64_t position = a.lengths[size_t(row / a.queries / a.heads)] + last;
+    const int64_t position = a.lengths[size_t(row / a.queries / a.heads)] + (a.same_position ? 0 : row % a.queries);
     ASSERT_NO_FATAL_FAILURE(expectRow(a, &rotated[size_t(row * a.head_dim)],
                                       turned(a, t, &t.q_numbers[size_t(row * a.head_dim)], position)));
   }

@@ -74,7 +74,8 @@ void runAndExpect(const Lengths &lengths, int left, int right, int unused = 0) {
 
 TEST(Packed, WindowsAndCausalMasks) {
   const Lengths lengths = {{20, 5, 0, 37, 3}, {33, 2, 7, 37, 0}};
-  for (const auto &[left, right] : {std::pair(-1, -1), {-1, 0}, {4, 0}, {7, 3}, {-1, 2}, {0, -1}})
+  for (const auto &[left, right] :
+       {std::pair(-1, -1), {-1, 0}, {4, 0}, {7, 3}, {-1, 2}, {0, -1}, {0x7fffffff, 0x7fffffff}})
     runAndExpect(lengths, left, right, 3);
 }
 

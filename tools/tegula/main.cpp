@@ -28,8 +28,7 @@ constexpr const char *kFooter = R"(`tegula COMMAND --help` explains a command. F
   tegula attention --causal bottom_right --backward --check
 
 Programs are compiled by tegula-cc, a process of its own: what it does not survive is an error that names a
-file for `tegula-opt --replay`. With TEGULA_CC set but empty, the compiler runs inside of tegula; otherwise the
-variable names another tegula-cc.)";
+file for `tegula-opt --replay`. TEGULA_CC names another tegula-cc.)";
 
 /// Writes a message to standard error. Throws nothing if that is full, because no other place is left for it.
 void complain(std::string_view message) { std::fputs(fmt::format("tegula: {}\n", message).c_str(), stderr); }

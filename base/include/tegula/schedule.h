@@ -15,7 +15,8 @@ namespace tegula {
 /// The work that has warps of its own.
 enum class Roles : uint8_t {
   none, ///< All warps load and compute.
-  load, ///< `num_warps` warps compute, and four producer warps load tiles for them (sm_90a).
+  load, ///< `num_warps` warps compute, and one producer warp, of a warpgroup of its own, loads for them
+        ///< (sm_90a).
 };
 
 /// Which MMAs run at the same time as other work.

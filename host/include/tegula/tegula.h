@@ -530,7 +530,7 @@ typedef struct tegula_decode_problem {
   int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
   /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits of a
-   * result then do not depend on the other sequences. */
+   * result then do not depend on the other sequences, unless the launch gives num_spans. */
   int32_t keys_per_part;
   /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a
@@ -556,8 +556,9 @@ typedef struct tegula_decode_problem {
  *
  * and then the choice num_spans, the parts into which the keys of all sequences are cut; left out, the device decides.
  * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans; with keys_per_part also on seqlen_k, or on
- * pages_of_sequence, the columns of page_table. lengths, page_table and begins are read on the device: a launch waits for nothing, and a captured one may be replayed with others. Lengths are clipped to the
- * tensors, pages that do not exist are zeros, and what lies after the last key of a sequence reaches no result. */
+ * pages_of_sequence, the columns of page_table. lengths, page_table and begins are read on the device: a launch waits for
+ * nothing, and a captured one may be replayed with others. Lengths are clipped to the tensors, pages that do not exist are
+ * zeros, and what lies before the first or after the last key of a sequence reaches no result. */
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 
@@ -571,7 +572,7 @@ typedef struct tegula_append_problem {
   int32_t rotary_dim;      /* The columns of k and q that rotate, an even number up to head_dim; 0: none. */
   int32_t interleaved;     /* Not 0: columns 2 i and 2 i + 1 are a pair; otherwise i and i + rotary_dim / 2. */
   int32_t rotates_queries; /* Not 0: queries rotate, too. */
-  int32_t same_position;   /* Not 0: all queries have the position of the first new key, not those of the last ones. */
+  int32_t same_position;   /* Not 0: all queries have the position of the first new key. */
   int32_t reserved;        /* 0 */
 } tegula_append_problem;
 
@@ -586,8 +587,9 @@ typedef struct tegula_append_problem {
  *   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
  *   q_rotated   shaped like q, written
  *
- * New key i of a sequence gets the position lengths + i, and query i the position lengths + seqlen_new - seqlen_q + i.
- * A pair of columns (a, b) becomes (a cos - b sin, a sin + b cos). What has no place in the cache is left out. */
+ * New key i and query i of a sequence get the position lengths + i; with same_position, all queries get lengths. A pair of
+ * columns (a, b) becomes (a cos - b sin, a sin + b cos). Positions beyond cos and sin have cos = sin = 0. What has no place
+ * in the cache is left out. */
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 

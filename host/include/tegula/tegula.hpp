@@ -170,6 +170,18 @@ inline tegula_argument argument(float scalar) {
   result.value.f32 = scalar;
   return result;
 }
+inline tegula_argument argument(int32_t scalar) {
+  tegula_argument result{};
+  result.kind = TEGULA_SCALAR_I32;
+  result.value.i32 = scalar;
+  return result;
+}
+inline tegula_argument argument(int64_t scalar) {
+  tegula_argument result{};
+  result.kind = TEGULA_SCALAR_I64;
+  result.value.i64 = scalar;
+  return result;
+}
 
 namespace details {
 

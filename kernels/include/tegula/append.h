@@ -22,7 +22,7 @@ struct AppendProblem {
   /// Columns 2 i and 2 i + 1 are a pair, as in RoFormer and GPT-J. If it is false, columns i and i + rotary_dim / 2
   /// are.
   bool interleaved = false;
-  bool rotates_queries = false; ///< Queries rotate, too. They have the last positions of the new keys.
+  bool rotates_queries = false; ///< Queries rotate, too. Query i has the position of new key i.
   bool same_position = false;   ///< All queries have the position of the first new key instead.
 };
 
@@ -31,16 +31,14 @@ struct AppendProblem {
 ///   k_new       [batch, kv_heads, seqlen_new, head_dim]
 ///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim], written
 ///   lengths     i32 [batch]: how many keys each sequence had before
-///   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size.
-///   Pages
-///               have any size
+///   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size, for
+///               pages of any size
 ///   cos, sin    [positions, rotary_dim / 2], with a rotary embedding only
 ///   v_new, v    as k_new and k, with value_dim; only if there is a v
 ///   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
 ///   q_rotated   shaped like q, written
 ///
-/// New key i of a sequence gets the position lengths + i, in the cache and in its angle, and query i of seqlen_q the
-/// position lengths + seqlen_new - seqlen_q + i, or with same_position lengths:
+/// New key i and query i of a sequence get the position lengths + i; with same_position, all queries get lengths:
 ///
 ///   (a, b) -> (a cos - b sin, a sin + b cos)     for the columns a and b of each pair, in f32
 ///

@@ -191,8 +191,8 @@ Expected<Program> recordTileStatesOfKeys(const AttentionConfig &config);
 /// records two columns of visit_counts, {list_batch, list_heads, strips, 3}: how many tiles a row lists, and how many
 /// are whole.
 Expected<Program> recordVisitLists(const AttentionConfig &config);
-/// Records column 2 of visit_counts, for flash2_forward: all strips, those with most tiles first. The kernel begins with
-/// strips in this order, so that no long one is left for the end.
+/// Records column 2 of visit_counts, for flash2_forward: all strips, those with most tiles first. The kernel begins
+/// with strips in this order, so that no long one is left for the end.
 Expected<Program> recordVisitOrder(const AttentionConfig &config);
 /// Records visit_ranks, for a deterministic backward pass: in how many later strips a tile exists.
 Expected<Program> recordVisitRanks(const AttentionConfig &config);

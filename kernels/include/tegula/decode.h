@@ -35,9 +35,10 @@ struct DecodeProblem {
   /// Sequences have begins, too: the first key that queries see, such as after padding on the left.
   bool begins = false;
   /// Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits
-  /// of a result then depend neither on the other sequences nor on the device's number of multiprocessors.
+  /// of a result then depend neither on the other sequences nor on the device's number of multiprocessors, unless a
+  /// launch gives num_spans.
   int keys_per_part = 0;
-  /// The schedule of the kernels that read the cache; block_m is the rows of a tile, and block_n the keys, a multiple
+  /// The schedule of the kernels that read the cache; block_m is the rows of a tile, and block_n its keys, a multiple
   /// of
   /// 16. If no field is set, all are chosen.
   Schedule schedule = {};

@@ -11,9 +11,8 @@ namespace tegula {
 ///
 ///   offsets_q      i32 [sequences + 1]: the first query of each sequence, and the end of the last one (cu_seqlens)
 ///   offsets_k      i32 [sequences + 1]: the same for keys
-///   left, right    i32: a query sees keys from its own - left to its own + right, where the last query and the last
-///   key
-///                  of a sequence have one position; negative: no bound. A causal mask is right = 0
+///   left, right    i32: a query sees keys from its own - left to its own + right; negative: no bound. A causal mask is
+///                  right = 0. The last query and the last key of a sequence have one position
 ///   begin, end     i32 [queries], written: query i sees the keys begin[i] to end[i] - 1
 ///   query_begin, query_end   i32 [keys], written: the queries that see a key
 ///
