@@ -47,11 +47,14 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
                            workspace("counter", i32, {1})});
     return all;
   }
+  // TMA copies rows of the statistics only if their distance is a multiple of 16 bytes. What is written after the last
+  // query has no effect, because q and dO are 0 there.
+  const std::vector<Size> padded = {batch, heads, ceilDiv(seqlen_q, 4) * 4};
   all.insert(all.end(),
              {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("d_sinks", f32, {heads}),
               input("dq", dtype, rows(head_dim)), input("dk", dtype, keys(head_dim)),
-              input("dv", dtype, keys(value_dim)), workspace("lse_term", f32, statistic),
-              workspace("dp_init", f32, statistic), workspace("delta", f32, statistic),
+              input("dv", dtype, keys(value_dim)), workspace("lse_term", f32, padded),
+              workspace("dp_init", f32, padded), workspace("delta", f32, padded),
               workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
