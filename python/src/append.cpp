@@ -2,14 +2,13 @@
 // What writes keys and values into a cache, rotary embeddings, and intervals of packed sequences, as operators of
 // PyTorch.
 #include "arguments.h"
+#include "kept_plan.h"
 
 #include <torch/csrc/stable/library.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 
@@ -19,19 +18,13 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// Returns the plan of a problem. Plans live as long as the process, as contexts do.
+/// Returns the plan of a problem.
 template <class Problem, class Create>
 const tegula_plan *planOf(const Tensor &tensor, const Problem &problem, Create create) {
-  static std::mutex mutex;
-  static std::map<std::pair<tegula_context *, std::string>, tegula_plan *> plans;
   tegula_context *context = contextOf(tensor);
-  const std::lock_guard lock(mutex);
-  const std::string key(reinterpret_cast<const char *>(&problem), sizeof problem); // The fields leave no gaps.
-  tegula_plan *&plan = plans[{context, key}];
-  tegula_error *error = nullptr;
-  if (plan == nullptr)
-    check(create(context, &problem, &plan, &error), error);
-  return plan;
+  const std::string fields(reinterpret_cast<const char *>(&problem), sizeof problem); // They leave no gaps.
+  return keptPlan(std::pair(context, fields),
+                  [&](tegula_plan **plan, tegula_error **error) { return create(context, &problem, plan, error); });
 }
 
 /// Writes k_new [batch, kv_heads, seqlen_new, head_dim] into k, v_new into v, and rotated q into q_rotated.

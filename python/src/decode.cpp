@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Attention of new queries on a cache of keys and values, as an operator of PyTorch.
 #include "arguments.h"
+#include "kept_plan.h"
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,14 +28,8 @@ struct Key {
   auto operator<=>(const Key &) const = default;
 };
 
-/// Returns the plan of a key. Plans live as long as the process, as contexts do.
-tegula_plan *planOf(const Key &key) {
-  static std::mutex mutex;
-  static std::map<Key, tegula_plan *> plans;
-  const std::lock_guard lock(mutex);
-  tegula_plan *&plan = plans[key];
-  if (plan != nullptr)
-    return plan;
+/// Makes the plan of a key.
+tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **error) {
   tegula_attention_problem attention{};
   attention.struct_size = sizeof attention;
   attention.dtype = key.dtype;
@@ -56,9 +49,7 @@ tegula_plan *planOf(const Key &key) {
   problem.keys_per_part = key.keys_per_part;
   problem.begins = key.begins;
   problem.attention = &attention;
-  tegula_error *error = nullptr;
-  check(tegula_plan_create_decode(key.context, &problem, &plan, &error), error);
-  return plan;
+  return tegula_plan_create_decode(key.context, &problem, plan, error);
 }
 
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
@@ -89,7 +80,8 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                    .window_left = isWindow ? window_left : 0,
                    .window_right = isWindow ? window_right : 0,
                    .softcap = softcap};
-  const tegula_plan *plan = planOf(key);
+  const tegula_plan *plan =
+      keptPlan(key, [&](tegula_plan **made, tegula_error **error) { return createPlan(key, made, error); });
 
   Tensor o = emptyOrderedAs(q, std::array{batch, heads, queries, v.size(3)});
   Tensor lse = empty(q, std::array{batch, heads, queries}, ScalarType::Float);

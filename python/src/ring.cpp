@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The operators of tegula/ring.py. They write into parts of its tensors.
 #include "arguments.h"
+#include "kept_plan.h"
 #include "passes.h"
 
 #include <torch/csrc/stable/library.h>
 
-#include <map>
-#include <mutex>
 #include <tuple>
 
 namespace tegula_torch {
@@ -35,21 +34,15 @@ void backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, c
   runBackward(inputs, {o, lse, d_o, d_lse}, problem, {}, {dq, dk, dv});
 }
 
-/// Returns the plan that merges parts of a type. Plans live as long as the process, as contexts do.
+/// Returns the plan that merges parts of a type.
 const tegula_plan *mergePlan(tegula_context *context, int32_t dtype, int32_t value_dim) {
-  static std::mutex mutex;
-  static std::map<std::tuple<tegula_context *, int32_t, int32_t>, tegula_plan *> plans;
-  const std::lock_guard lock(mutex);
-  tegula_plan *&plan = plans[{context, dtype, value_dim}];
-  if (plan != nullptr)
-    return plan;
-  tegula_merge_problem problem{};
-  problem.struct_size = sizeof problem;
-  problem.dtype = dtype;
-  problem.value_dim = value_dim;
-  tegula_error *error = nullptr;
-  check(tegula_plan_create_merge(context, &problem, &plan, &error), error);
-  return plan;
+  return keptPlan(std::tuple(context, dtype, value_dim), [&](tegula_plan **plan, tegula_error **error) {
+    tegula_merge_problem problem{};
+    problem.struct_size = sizeof problem;
+    problem.dtype = dtype;
+    problem.value_dim = value_dim;
+    return tegula_plan_create_merge(context, &problem, plan, error);
+  });
 }
 
 /// Merges o_parts [parts, batch, heads, length, value_dim] by lse_parts f32 [parts, batch, heads, length].

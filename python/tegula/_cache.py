@@ -15,7 +15,7 @@ def append_to_cache(k_new, k_cache, lengths, v_new=None, v_cache=None, page_tabl
     v_new, v_cache  the same with value_dim
     page_table  int32 [batch, pages of a sequence]: key j goes to page page_table[j // page_size], at j % page_size
 
-    No call waits for the GPU. What has no place in the cache is left out. There are no gradients. Raises RuntimeError with the
+    No call waits for the GPU. Rows that have no place in the cache are dropped. There are no gradients. Raises RuntimeError with the
     message of the library."""
     with torch.no_grad():
         _operators.append(k_new, k_cache, v_new, v_cache, lengths, page_table, None, None, None, None, False, False)

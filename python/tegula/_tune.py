@@ -11,10 +11,8 @@ import shutil
 import subprocess
 import tempfile
 
-from ._kernels import Kernel
+from ._kernels import Kernel, _dtypes
 
-_TYPES = {"torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16", "torch.int64": "i64",
-          "torch.int32": "i32", "torch.int8": "i8", "torch.uint8": "i8", "torch.bool": "i1"}
 _LONG = 512  # Candidates are checked with shorter tensors. Dimensions that are not longer stay as they are.
 
 
@@ -115,7 +113,7 @@ def _described(arguments):
             stand_ins[name] = value
             continue
         shape = [sizes.setdefault(n, _Size(f"{name}_{axis}")) if n > _LONG else n for axis, n in enumerate(value.shape)]
-        options += ["--arg", f"{name}={_TYPES[str(value.dtype)]}[{','.join(map(_text, shape))}]"]
+        options += ["--arg", f"{name}={_dtypes()[value.dtype]}[{','.join(map(_text, shape))}]"]
         stand_ins[name] = _Shape(shape)
     if sizes:
         options += ["--size", ",".join(f"{size.text}={n}" for n, size in sizes.items())]
