@@ -574,6 +574,14 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }
 
+/// Launches a plan that needs no workspace.
+Status launch(const Plan &plan, const std::vector<tegula_argument> &arguments) {
+  auto args = make<tegula_launch_args>();
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  return plan.launch(args);
+}
+
 /// Two new keys rotate, and end up in pages of 3.
 TEST(Call, AppendsToPages) {
   const Context context = makeContext();
@@ -600,10 +608,7 @@ TEST(Call, AppendsToPages) {
   std::vector<tegula_argument> arguments;
   for (const tegula_tensor &each : tensors)
     arguments.push_back(argument(each));
-  auto args = make<tegula_launch_args>();
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  ASSERT_TRUE(isOk(plan->launch(args)));
+  ASSERT_TRUE(isOk(launch(*plan, arguments)));
   // Position 2 turns the pair (1, 3) by a quarter, position 3 the pair (6, 8).
   EXPECT_THAT(std::vector<float>(k.begin() + (page + 2) * dim, k.end()), ElementsAre(-3, 2, 1, 4));
   EXPECT_THAT(std::vector<float>(k.begin(), k.begin() + dim), ElementsAre(5, -8, 7, 6));
@@ -623,12 +628,6 @@ TEST(Call, RotatesAndFindsIntervals) {
   problem.interleaved = 1;
   const Expected<Plan> rotary = context.rotaryPlan(problem);
   ASSERT_TRUE(isOk(rotary.status()));
-  const auto launch = [](const Plan &plan, const std::vector<tegula_argument> &arguments) {
-    auto args = make<tegula_launch_args>();
-    args.arguments = arguments.data();
-    args.argument_count = uint32_t(arguments.size());
-    return plan.launch(args);
-  };
   const tegula_tensor of_rotary[] = {tensor(x.data(), TEGULA_F32, {1, 1, 2, 3}), tensor(positions, TEGULA_I32, {1, 2}),
                                      tensor(y.data(), TEGULA_F32, {1, 1, 2, 3}), tensor(cos.data(), TEGULA_F32, {2, 1}),
                                      tensor(sin.data(), TEGULA_F32, {2, 1})};
@@ -681,10 +680,7 @@ TEST(Call, MergesParts) {
   std::vector<tegula_argument> arguments;
   for (const tegula_tensor &each : tensors)
     arguments.push_back(argument(each));
-  auto args = make<tegula_launch_args>();
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  ASSERT_TRUE(isOk(plan->launch(args)));
+  ASSERT_TRUE(isOk(launch(*plan, arguments)));
   for (size_t n = 0; n < o.size(); ++n)
     ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
   for (size_t n = 0; n < lse.size(); ++n)

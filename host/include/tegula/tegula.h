@@ -588,8 +588,8 @@ typedef struct tegula_append_problem {
  *   q_rotated   shaped like q, written
  *
  * New key i and query i of a sequence get the position lengths + i; with same_position, all queries get lengths. A pair of
- * columns (a, b) becomes (a cos - b sin, a sin + b cos). Positions beyond cos and sin have cos = sin = 0. What has no place
- * in the cache is left out. */
+ * columns (a, b) becomes (a cos - b sin, a sin + b cos). Positions beyond cos and sin have cos = sin = 0. The plan drops rows
+ * that have no place in the cache. */
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 

@@ -88,36 +88,20 @@ public:
     return status.ok() ? Expected<Context>(Context(context)) : status;
   }
 
-  Expected<Plan> plan(const tegula_attention_problem &problem) const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create, context_.get(), &problem, &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
-  }
+  Expected<Plan> plan(const tegula_attention_problem &problem) const { return made(tegula_plan_create, &problem); }
   Expected<Plan> mergePlan(const tegula_merge_problem &problem) const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create_merge, context_.get(), &problem, &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+    return made(tegula_plan_create_merge, &problem);
   }
   Expected<Plan> decodePlan(const tegula_decode_problem &problem) const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create_decode, context_.get(), &problem, &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+    return made(tegula_plan_create_decode, &problem);
   }
   Expected<Plan> appendPlan(const tegula_append_problem &problem) const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create_append, context_.get(), &problem, &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+    return made(tegula_plan_create_append, &problem);
   }
   Expected<Plan> rotaryPlan(const tegula_rotary_problem &problem) const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create_rotary, context_.get(), &problem, &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+    return made(tegula_plan_create_rotary, &problem);
   }
-  Expected<Plan> packedPlan() const {
-    tegula_plan *plan = nullptr;
-    Status status = call(tegula_plan_create_packed, context_.get(), &plan);
-    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
-  }
+  Expected<Plan> packedPlan() const { return made(tegula_plan_create_packed); }
   Status supports(const tegula_attention_problem &problem) const {
     return call(tegula_supports, context_.get(), &problem);
   }
@@ -137,6 +121,13 @@ public:
   tegula_context *get() const { return context_.get(); }
 
 private:
+  /// Returns the plan that a function of tegula.h creates.
+  template <class Create, class... Problem> Expected<Plan> made(Create create, const Problem *...problem) const {
+    tegula_plan *plan = nullptr;
+    Status status = call(create, context_.get(), problem..., &plan);
+    return status.ok() ? Expected<Plan>(Plan(plan)) : status;
+  }
+
   explicit Context(tegula_context *context) : context_(context, tegula_context_destroy) {}
 
   std::shared_ptr<tegula_context> context_;
