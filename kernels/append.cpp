@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "narrow.h"
 #include "plan_check.h"
+#include "spec_arguments.h"
 #include "tegula/guard.h"
 
 #include <span>
@@ -92,8 +93,6 @@ void rotate(const AppendProblem &problem, View x, View positions, View y, std::s
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
 
 const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kNew("seqlen_new"), kQueries("seqlen_q");
-
-TensorArg arg(const TensorSpec &tensor) { return {tensor.name, tensor.dtype, int(tensor.shape.size())}; }
 
 std::vector<TensorSpec> angleTensors(const AppendProblem &problem) {
   if (problem.rotary_dim == 0)

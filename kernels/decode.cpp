@@ -19,6 +19,7 @@
 #include "narrow.h"
 #include "plan_check.h"
 #include "scores.h"
+#include "spec_arguments.h"
 #include "tegula/guard.h"
 
 #include <algorithm>
@@ -393,9 +394,6 @@ std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first, const std::vec
     first.insert(first.end(), part.begin(), part.end());
   return first;
 }
-
-/// Returns the parameter of a program for a tensor.
-TensorArg arg(const TensorSpec &tensor) { return {tensor.name, tensor.dtype, int(tensor.shape.size())}; }
 
 /// Returns the tensors of a program that stand at the end of its arguments.
 std::vector<TensorArg> listed(const std::vector<ArgumentSpec> &arguments) {

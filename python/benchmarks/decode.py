@@ -12,13 +12,13 @@ import json
 import math
 import random
 import statistics
-import subprocess
 import sys
 
 import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+import gpu
 import tegula
 
 HEADS, KV_HEADS, DIM = 32, 8, 128
@@ -162,10 +162,7 @@ def lines(options):
 def main(arguments):
     options = options_of(arguments)
     torch.manual_seed(0)
-    state = subprocess.run(["nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,power.limit", "--format=csv,noheader"],
-                           capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")
-    print(json.dumps({"part": "about", "device": torch.cuda.get_device_name(), "driver": state[0], "clock": state[1],
-                      "power": state[2], "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}), flush=True)
+    print(json.dumps(gpu.about()), flush=True)
     with torch.no_grad():
         for queries in (1, 3):
             for page in (0, 16, 64):

@@ -13,13 +13,13 @@ import json
 import math
 import random
 import statistics
-import subprocess
 import sys
 
 import numpy
 import torch
 from torch.nn.attention import varlen
 
+import gpu
 import tegula
 
 CASES = {  # Tokens, logarithm of the typical length, its deviation, longest, heads, heads of k and v, columns, causal.
@@ -164,10 +164,7 @@ def measure(case, rounds):
 def main(arguments):
     options = options_of(arguments)
     torch.manual_seed(0)
-    state = subprocess.run(["nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,power.limit", "--format=csv,noheader"],
-                           capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")
-    print(json.dumps({"part": "about", "device": torch.cuda.get_device_name(), "driver": state[0], "clock": state[1],
-                      "power": state[2], "torch": torch.__version__}), flush=True)
+    print(json.dumps(gpu.about()), flush=True)
     for causal in (True, False):
         print(json.dumps({"part": "check", "causal": causal, "right": check(causal)}), flush=True)
     for case in options.cases:

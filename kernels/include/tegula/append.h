@@ -42,7 +42,7 @@ struct AppendProblem {
 ///
 ///   (a, b) -> (a cos - b sin, a sin + b cos)     for the columns a and b of each pair, in f32
 ///
-/// What has no place in the cache is left out. Positions beyond cos and sin have cos = sin = 0. Returns
+/// The plan drops rows that have no place in the cache. Positions beyond cos and sin have cos = sin = 0. Returns
 /// invalid_argument with the field, its value and what is legal.
 Expected<PlanSpec> appendToCache(const AppendProblem &problem) noexcept;
 
