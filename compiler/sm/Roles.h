@@ -54,7 +54,7 @@ int64_t warpsOf(RolesOp roles);
 struct Protocol {
   int64_t fullMbarriers; ///< Full mbarriers of each slot: one for each warpgroup that stores a part, otherwise one.
   int64_t full;          ///< Arrivals after which one of them is over.
-  int64_t empty;         ///< Arrivals after which a slot is empty again. 0 if nobody releases slots.
+  int64_t empty;         ///< The arrivals that make a slot empty again; 0 if no role releases slots.
 };
 
 /// Returns the protocol of a channel, which follows from its roles and from the releases of its slots.
