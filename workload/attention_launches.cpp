@@ -54,7 +54,7 @@ std::vector<MutantTrial> trialsOfForwardRoles(const AttentionCase &attention, co
 
 /// Returns trials of a backward kernel with a producer. Its loop visits blocks of queries: two heads of them, so that
 /// it begins again, or enough that each slot is filled again. The last block is ragged, except in one trial. With row
-/// gaps, TMA cannot load the tensors; with two heads of an odd number of queries, only the row statistics.
+/// gaps, TMA cannot load the tensors.
 std::vector<MutantTrial> trialsOfBackwardRoles(const AttentionCase &attention, const Schedule &schedule) {
   const int64_t many = 2 * schedule.num_stages * schedule.block_m + 40, few = schedule.block_m - 28;
   const int64_t keys = isCausal(attention) ? many : std::min(100, schedule.block_n);

@@ -97,6 +97,22 @@ Expected<Program> language::recordWithBias(DType dtype, int width) {
                 TensorArg{"bias", dtype, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
 }
 
+Expected<Program> language::recordScaledColumns() {
+  auto kernel = [](View X, View W, View Scale, View V, View Y) {
+    Value i = programId(0) * 128, head = programId(1);
+    View scale = Scale.at(head);
+    Value x = X.load({i, 0}, {128, 128});
+    Var y = fill({128, 64}, 0.0);
+    for (Value h : range(0, W.dim(1), 64)) {
+      Value hidden = dot(x, W.load({0, h}, {128, 64})) * asRow(scale.load(h, {64})); // [128, 64]
+      y = dot(cast(bf16, hidden), V.load({h, 0}, {64, 64}), y);
+    }
+    Y.at(head).store({i, 0}, y);
+  };
+  return record("scaled_columns", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"scale", f32, 2},
+                TensorArg{"v", bf16, 2}, TensorArg{"y", f32, 3});
+}
+
 Expected<Program> language::recordWithTiles() {
   auto kernel = [](View X, View W, View V, View Bias, View Marks, View Y) {
     Value x = X.load({0, 0}, {128, 128});

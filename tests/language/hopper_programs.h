@@ -31,6 +31,10 @@ Expected<Program> recordProductAfterALoop();
 /// count as if their bias were 3. An iteration has `width` columns of W.
 Expected<Program> recordWithBias(DType dtype, int width);
 
+/// Y = (X W * scale) V for each row of scale. The product of X and W is rounded to bf16 after it was scaled. x is
+/// [m, 128], w [128, hidden], scale f32 [heads, hidden or more], v [hidden, 64] and y [heads, m, 64].
+Expected<Program> recordScaledColumns();
+
 /// Y = max(X W + bias + marks, 0) V. The sum is rounded to bf16. The bias is f32, marks are i8.
 Expected<Program> recordWithTiles();
 

@@ -104,6 +104,20 @@ TEST(ProductMutants, OfAChainOfTwoProducts) {
   EXPECT_THAT(chain.survivors(kOfChain), IsEmpty());
 }
 
+/// Where one warp copies, the lanes meet after the first copies of W, before all reads, and after the copy of `scale`,
+/// which each warpgroup reads before V.
+const Known kOfVector = {{"bar.warp.sync", "X.load(", 1}, {"bar.warp.sync", "V.load({h, 0}", 1}};
+
+/// TMA can load all tensors, all but the vectors, or none.
+TEST(ProductMutants, OfAProductWithAVector) {
+  Mutated scaled(recordScaledColumns(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (auto [columns, gap] : {std::pair(336, 0), std::pair(333, 0), std::pair(333, 3)})
+    scaled.addLaunch(
+        {.x = 1, .y = 2},
+        {{bf16, {100, 128}}, {bf16, {128, 328}}, {f32, {2, columns}}, {bf16, {328, 64}}, {f32, {2, 100, 64}}}, gap);
+  EXPECT_THAT(scaled.survivors(kOfVector), IsEmpty());
+}
+
 /// Consumers wait twice for X, which two products read: the second time in the next iteration. One warp copies B before
 /// the first block of A. V starts while X runs; ptxas notices if its fence is missing.
 const Known kOfBothSides = {{"mbarrier.try_wait", "Value x = cast(", 4},

@@ -99,8 +99,11 @@ constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
 /// The producer of the backward pass has waited for the slot of Q, and all reads of dO come before its release. Where
 /// it copies K and V without TMA, what follows the copies of K and of the first block of Q (in operands.cpp) comes
 /// before all reads. A block's lse_term is the last that it copies, and S waits for it: the lanes have then met, and
-/// what follows the copy of dO was a fence for Q, too.
+/// what follows the copy of dO was a fence for Q, too. Only lanes that copy a vector arrive for it, and TMA can load
+/// each row of a workspace: ProductMutants.OfAProductWithAVector shows what they need.
 constexpr Explained kOfBackward[] = {
+    {"mbarrier.arrive", "at.dp_init.load(", 1},
+    {"mbarrier.arrive", "at.lse_term.load(", 1},
     {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
     {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
     {"fence.proxy.async", "loaded.push_back(views[n].load(", 2},
