@@ -36,7 +36,7 @@ constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More
 constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
-constexpr int kUsualDim = 256, kMostHeadDim = 576, kMostValueDim = 512; ///< The last two are those of DeepSeek's MLA.
+constexpr int kUsualDim = 256, kMostValueDim = 512;
 constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
@@ -46,6 +46,9 @@ struct Config {
   DecodeProblem problem;
   Schedule schedule; ///< Has block_m, the rows of a tile, and block_n, the keys of a block.
 
+  /// Return the columns of tiles of q and k, and of v and o.
+  int headColumns() const { return columnsOf(problem.head_dim); }
+  int valueColumns() const { return columnsOf(problem.value_dim); }
   /// Returns the blocks that belong to one span together.
   int unit() const { return std::max(problem.keys_per_part / schedule.block_n, 1); }
 };
@@ -232,15 +235,15 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
   const int block_n = c.schedule.block_n, page = c.problem.page_size;
   const DecodeScores scores(c, n, sequence, rows, views.cache.others);
   const Value q =
-      views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.problem.head_dim)));
-  OnlineSoftmax softmax(c.schedule.block_m, c.problem.value_dim);
+      views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
+  OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
   const auto load = [&](View x, Value key, int keys, int columns) {
     const Value owner = page != 0 ? wide(views.cache.table().gather(sequence.batch, key / page)) : sequence.batch;
     return x.at(owner, kv_head).load(page != 0 ? key % page : key, {keys, columns});
   };
   const auto add = [&](Value key, int keys, bool last) {
-    Value k = load(views.k, key, keys, c.problem.head_dim);
-    Var v = load(views.v, key, keys, c.problem.value_dim);
+    Value k = load(views.k, key, keys, c.headColumns());
+    Var v = load(views.v, key, keys, c.valueColumns());
     const Value number = asColumn(key + iota(keys)), zero = constant(c.problem.dtype, 0);
     if (last) // What lies after the last key may be NaN.
       v = select(number < end, v, zero);
@@ -297,7 +300,7 @@ void decodeWhole(const Config &c, const DecodeViews &views, View O, View L, std:
     o = o * asColumn(exp(lse - select(sum == 0.0, 0.0, merged)));
     lse = merged;
   }
-  O.scatter(cast(O.dtype(), o), batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.problem.value_dim)));
+  O.scatter(cast(O.dtype(), o), batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.valueColumns())));
   L.scatter(lse, batch, rows.head, rows.query);
 }
 
@@ -331,10 +334,10 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
   }
   const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse); // [1]
 
-  Var o = fill({c.problem.value_dim}, 0.0);
+  Var o = fill({c.valueColumns()}, 0.0);
   for (Value place : range(wide(first), wide(end), kPartsTogether)) {
     Value places = placesFrom(place), weight = exp(lseAt(places) - origin); // [kPartsTogether]
-    Value tile = parts.gather(asColumn(places), row, asRow(iota(c.problem.value_dim)));
+    Value tile = parts.gather(asColumn(places), row, asRow(iota(c.valueColumns())));
     o = o + reduceSum(asColumn(weight) * tile, 0);
   }
   O.at(batch, head, query).store(0, o);
@@ -519,18 +522,15 @@ KernelSpec wholeKernel(const Config &c, const Shared &t) {
 
 Status checkDecode(const DecodeProblem &problem) {
   TEGULA_RETURN_IF_ERROR(checkProblem({.dtype = problem.dtype,
-                                       .head_dim = std::min(problem.head_dim, kUsualDim),
-                                       .value_dim = std::min(problem.value_dim, kUsualDim),
+                                       .head_dim = problem.head_dim,
+                                       .value_dim = problem.value_dim,
                                        .causal = problem.causal ? Causal::bottom_right : Causal::none,
                                        .variant = problem.variant,
                                        .sinks = problem.sinks},
                                       {}));
-  const std::tuple<const char *, int, int> dims[] = {{"head_dim", problem.head_dim, kMostHeadDim},
-                                                     {"value_dim", problem.value_dim, kMostValueDim}};
-  for (const auto &[name, dim, most] : dims)
-    if (dim > most || dim % 8 != 0)
-      return invalidArgument(name, "it is " + std::to_string(dim) + "; it must be a multiple of 8 from 8 to " +
-                                       std::to_string(most));
+  if (problem.value_dim > kMostValueDim)
+    return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) + "; it must be from 1 to " +
+                                            std::to_string(kMostValueDim));
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");

@@ -142,10 +142,11 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                                const Schedule &given, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<KernelConfig> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
+    TEGULA_RETURN_IF_ERROR(checkRoom(target, program, problem));
     Schedule schedule = scheduleOf(target, program, problem, given, tuned);
     AttentionConfig config{.dtype = problem.dtype,
-                           .head_dim = problem.head_dim,
-                           .value_dim = problem.value_dim,
+                           .head_dim = columnsOf(problem.head_dim),
+                           .value_dim = columnsOf(problem.value_dim),
                            .causal = problem.causal,
                            .variant = problem.variant,
                            .block_mask = blockMaskOf(problem),

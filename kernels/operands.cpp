@@ -8,7 +8,7 @@ static OperandViews viewsOf(const AttentionConfig &config, View first, VariantVi
   OperandViews operands{{first.at(batch, head)}, {config.head_dim}};
   for (const ScoreProduct &product : config.variant.products) {
     operands.views.push_back(tensors[product.*side].at(batch, head));
-    operands.dims.push_back(config.variant.tensors[product.*side].last_dim);
+    operands.dims.push_back(columnsOf(config.variant.tensors[product.*side].last_dim));
   }
   return operands;
 }

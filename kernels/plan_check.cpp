@@ -8,7 +8,6 @@
 namespace tegula {
 namespace {
 
-constexpr int kMaxHeadDim = 256;
 constexpr int kMaxBlock = 1024;
 constexpr int64_t kMostHeads = (int64_t(1) << 31) - 1; // The limit of every launch.
 /// The most queries and keys. Kernels compute with positions of 32 bits: the end of a tile that reaches beyond the last
@@ -19,9 +18,9 @@ static_assert(kMostPositions == kMaxDiagonal);
 std::string text(int64_t number) { return std::to_string(number); }
 
 Status checkDim(const char *name, int size) {
-  if (size >= 8 && size <= kMaxHeadDim && size % 8 == 0)
+  if (size >= 1 && size <= kMostHeadDim)
     return {};
-  return invalidArgument(name, "it is " + text(size) + "; it must be a multiple of 8 from 8 to " + text(kMaxHeadDim));
+  return invalidArgument(name, "it is " + text(size) + "; it must be from 1 to " + text(kMostHeadDim));
 }
 
 Status checkSize(const char *name, int64_t size, int64_t most) {
@@ -151,9 +150,9 @@ Status checkProducts(const AttentionProblem &problem) {
                                             text(keys.last_dim));
   }
   const int all = problem.head_dim + variant.productDims();
-  if (all > kMaxHeadDim)
+  if (all > kMostHeadDim)
     return {ErrorCode::unsupported, "head_dim and last_dim of the products of '" + variant.name + "' are " + text(all) +
-                                        " together; at most " + text(kMaxHeadDim) + " are supported"};
+                                        " together; at most " + text(kMostHeadDim) + " are supported"};
   return {};
 }
 

@@ -9,6 +9,9 @@
 
 namespace tegula {
 
+/// The largest head dimension: that of the keys of multi-head latent attention (DeepSeek-V2, 2024).
+inline constexpr int kMostHeadDim = 576;
+
 Status checkProblem(const AttentionProblem &problem, const Schedule &schedule);
 Status checkShape(const AttentionShape &shape);
 

@@ -73,6 +73,24 @@ const Row kRows[] = {
 
 constexpr std::string_view kContain = "flash2_forward_contain";
 
+/// The schedule of GPUs for rows of more than kMostUsualDim elements. All warps work on the same 16 rows, because the
+/// registers of one warp do not hold 16 rows of o.
+constexpr int kMostUsualDim = 256;
+const Schedule kOfLongRows = {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1, .roles = Roles::none};
+
+bool hasLongRows(const AttentionProblem &problem) {
+  return std::max(problem.head_dim + problem.variant.productDims(), problem.value_dim) > kMostUsualDim;
+}
+
+/// Returns a bound of the shared memory that an instance with kOfLongRows needs, in KiB: tiles of 16 rows of q, k, v
+/// and o, those of their gradients in f32, and room for what warps exchange. Tiles have whole panels of 64 columns.
+int64_t kibOfLongRows(std::string_view program, const AttentionProblem &problem) {
+  const int64_t rows = program.starts_with("flash2_backward") ? 81 : program == "flash1_forward" ? 57 : 49;
+  const auto panels = [](int columns) { return (columns + 63) / 64 * 64; };
+  const int64_t columns = panels(problem.head_dim + problem.variant.productDims()) + panels(problem.value_dim);
+  return (rows * columns * int64_t(sizeOf(problem.dtype)) + 1023) / 1024;
+}
+
 /// Shared memory that a block may have (CUDA C++ Programming Guide, table of compute capabilities). An unnamed GPU is
 /// the smallest.
 int sharedKib(const Target &target) {
@@ -140,11 +158,24 @@ bool isSame(const ShippedSchedule &shipped, const AttentionProblem &problem, con
 
 } // namespace
 
+Status checkRoom(const Target &target, std::string_view program, const AttentionProblem &problem) {
+  if (target.name == "cpu" || !hasLongRows(problem) || kibOfLongRows(program, problem) <= sharedKib(target))
+    return {};
+  return {ErrorCode::unsupported,
+          "head_dim is " + std::to_string(problem.head_dim) + " and value_dim " + std::to_string(problem.value_dim) +
+              ", for which '" + std::string(program) + "' needs " + std::to_string(kibOfLongRows(program, problem)) +
+              " KiB of shared memory with " + std::string(toString(problem.dtype)) + "; " +
+              (target.arch.empty() ? "an unknown GPU" : target.arch) + " has " + std::to_string(sharedKib(target)) +
+              ". Dimensions up to " + std::to_string(kMostUsualDim) + " always fit"};
+}
+
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned) {
   if (tuned != nullptr && given == Schedule())
     if (std::optional<Schedule> schedule = tuned->find(program, problem))
       return withoutChoices(*schedule, target, program);
+  if (target.name != "cpu" && hasLongRows(problem))
+    return filled(std::move(given), kOfLongRows);
   if (program == kContain) // It rarely does anything, and may have its own blocks.
     given = {};
   // A producer belongs to the tiles of its row.

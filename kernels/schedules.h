@@ -8,6 +8,9 @@
 
 namespace tegula {
 
+/// Checks that the tiles of one attention program fit into the shared memory of a target.
+Status checkRoom(const Target &target, std::string_view program, const AttentionProblem &problem);
+
 /// Returns `given` with a value in each field that has none, for one attention program on a target: from `tuned`,
 /// unless that is null or something is given, else from schedules.json. `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,

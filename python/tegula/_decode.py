@@ -34,9 +34,9 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
                 result then do not depend on the other sequences. 0: parts that share the work equally
 
     No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin,
-    reaches no result. A cache is copied if its last dimension is no multiple of 8, or its elements there are apart. There are no
-    gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and RuntimeError with the message of the
-    library."""
+    reaches no result. A cache is copied if its elements are apart along the last dimension, and on a GPU also if that is no
+    multiple of 8. There are no gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and
+    RuntimeError with the message of the library."""
     reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)

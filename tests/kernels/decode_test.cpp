@@ -352,6 +352,12 @@ TEST(Decode, LengthsBeyondTheCacheAreThoseOfTheCache) {
   runAndExpect({.lengths = {0, 0}, .spans = 3});
 }
 
+TEST(Decode, HeadsOfAnySize) {
+  for (auto [head_dim, value_dim] : {std::pair{1, 3}, {37, 37}, {100, 62}})
+    for (DType dtype : {f32, bf16})
+      runAndExpect({.dtype = dtype, .head_dim = head_dim, .value_dim = value_dim, .page = 16, .spans = 5});
+}
+
 TEST(Decode, WideHeads) { // Those of multi-head latent attention.
   for (int64_t heads : {16, 40})
     runAndExpect({.dtype = bf16, .heads = heads, .kv_heads = 1, .head_dim = 576, .value_dim = 512, .spans = 5});
@@ -368,11 +374,11 @@ TEST(Decode, WideHeads) { // Those of multi-head latent attention.
 TEST(Decode, SaysWhatIsWrong) {
   const Target &target = machine().cache->target();
   const auto message = [&](DecodeProblem problem) { return decodeAttention(problem, target).status().message(); };
-  EXPECT_THAT(message({.head_dim = 7, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 7"));
+  EXPECT_THAT(message({.head_dim = 0, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 0"));
   EXPECT_THAT(message({.head_dim = 584, .value_dim = 8}),
-              HasSubstr("argument 'head_dim': it is 584; it must be a multiple of 8 from 8 to 576"));
+              HasSubstr("argument 'head_dim': it is 584; it must be from 1 to 576"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 520}),
-              HasSubstr("argument 'value_dim': it is 520; it must be a multiple of 8 from 8 to 512"));
+              HasSubstr("argument 'value_dim': it is 520; it must be from 1 to 512"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
               HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),

@@ -67,6 +67,24 @@ TEST(Flash2, HeadDimAndValueDimMayDiffer) {
   }
 }
 
+TEST(Flash2, HeadDimAndValueDimHaveAnySize) {
+  for (auto [head_dim, value_dim] : {std::pair{1, 1}, {37, 37}, {100, 63}, {63, 100}, {320, 256}})
+    for (DType dtype : {f32, bf16}) {
+      Case c = small();
+      c.dtype = dtype;
+      c.schedule = {};
+      c.causal = Causal::bottom_right;
+      c.shape = {.batch = 1,
+                 .heads = 2,
+                 .kv_heads = 1,
+                 .seqlen_q = 37,
+                 .seqlen_k = 70,
+                 .head_dim = head_dim,
+                 .value_dim = value_dim};
+      EXPECT_EQ(runCase(c), "") << head_dim << ' ' << toString(dtype);
+    }
+}
+
 TEST(Flash2, BlockSizesNeedNotBePowersOfTwo) {
   for (auto [block_m, block_n] : {std::pair{16, 48}, {48, 16}, {40, 24}, {96, 32}, {33, 17}, {1, 8}, {8, 1}}) {
     Case c = small();

@@ -98,10 +98,9 @@ TEST(Products, AreRefused) {
   EXPECT_EQ(refusal(good), "");
   EXPECT_EQ(refusal(good, bf16), "argument 'variant': 'q_added', an operand of a product, has the element type f32; it "
                                  "must be that of q, bf16");
-  EXPECT_EQ(refusal(addedProduct(f32, 12)),
-            "argument 'q_added.last_dim': it is 12; it must be a multiple of 8 from 8 to 256");
-  EXPECT_EQ(refusal(addedProduct(f32, 72), f32, 192),
-            "head_dim and last_dim of the products of 'added_product' are 264 together; at most 256 are "
+  EXPECT_EQ(refusal(addedProduct(f32, 580)), "argument 'q_added.last_dim': it is 580; it must be from 1 to 576");
+  EXPECT_EQ(refusal(addedProduct(f32, 72), f32, 512),
+            "head_dim and last_dim of the products of 'added_product' are 584 together; at most 576 are "
             "supported");
   Variant unequal = good;
   unequal.tensors[1].last_dim = 16;

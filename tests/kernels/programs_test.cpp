@@ -156,12 +156,9 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
   };
   EXPECT_EQ(with([](auto &) {}), "accepted");
   EXPECT_EQ(with([](auto &p) { p.dtype = i8; }), "argument 'dtype': it is i8; it must be f32, f16 or bf16");
-  EXPECT_EQ(with([](auto &p) { p.head_dim = 60; }),
-            "argument 'head_dim': it is 60; it must be a multiple of 8 from 8 to 256");
-  EXPECT_EQ(with([](auto &p) { p.head_dim = 264; }),
-            "argument 'head_dim': it is 264; it must be a multiple of 8 from 8 to 256");
-  EXPECT_EQ(with([](auto &p) { p.value_dim = 0; }),
-            "argument 'value_dim': it is 0; it must be a multiple of 8 from 8 to 256");
+  EXPECT_EQ(with([](auto &p) { p.head_dim = -1; }), "argument 'head_dim': it is -1; it must be from 1 to 576");
+  EXPECT_EQ(with([](auto &p) { p.head_dim = 577; }), "argument 'head_dim': it is 577; it must be from 1 to 576");
+  EXPECT_EQ(with([](auto &p) { p.value_dim = 0; }), "argument 'value_dim': it is 0; it must be from 1 to 576");
   EXPECT_EQ(refusal(good, {.block_m = -1}),
             "argument 'block_m': it is -1; it must be from 1 to 1024, or 0 to have it chosen");
   EXPECT_EQ(refusal(good, {.block_n = 2048}),

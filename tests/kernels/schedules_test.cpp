@@ -50,6 +50,26 @@ TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {
         }
 }
 
+TEST_P(DefaultSchedulesFit, OrTheRowsAreTooLong) {
+  for (const AttentionProgram &program : attentionPrograms())
+    for (int head_dim : {257, 320, 384, 512, 576})
+      for (DType dtype : {f32, bf16}) {
+        Expected<Artifact> artifact = compile(program.name, problemOf(dtype, head_dim, Causal::none), "order");
+        const Status &status = artifact.status();
+        EXPECT_TRUE(status.ok() || status.code() == ErrorCode::unsupported)
+            << program.name << " D=" << head_dim << ' ' << toString(dtype) << ": " << status.message();
+      }
+}
+
+TEST(LongRows, SayWhyTheyDoNotFit) {
+  const AttentionProblem problem = problemOf(f32, 576, Causal::none);
+  EXPECT_TRUE(resolve(problem, "flash2_forward", {"cuda", "sm_90a"}).ok());
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_90a"}).status().message(),
+            "head_dim is 576 and value_dim 576, for which 'flash2_backward' needs 365 KiB of shared memory with f32; "
+            "sm_90a has 227. Dimensions up to 256 always fit");
+  EXPECT_TRUE(resolve(problem, "flash2_backward", {"cpu"}).ok());
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit,
                          ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_120"),
                          [](const auto &info) { return info.param; });

@@ -226,7 +226,7 @@ enum { TEGULA_SCORES_NONE = 0, TEGULA_SCORES_PRODUCTS = 1, TEGULA_SCORES_SCORES 
 typedef struct tegula_attention_problem {
   uint32_t struct_size;
   int32_t dtype;        /* Type of q, k, v, o and their gradients: TEGULA_F32, _F16 or _BF16. */
-  int32_t head_dim;     /* Head dimension of q and k: a multiple of 8 up to 256. */
+  int32_t head_dim;     /* Head dimension of q and k, 1 to 576. */
   int32_t value_dim;    /* Head dimension of v and o; 0: head_dim. */
   int32_t causal;       /* TEGULA_CAUSAL_... */
   int32_t backward;     /* Not 0: the plan also has the backward pass. */
@@ -266,7 +266,7 @@ typedef struct tegula_attention_problem {
    * tiles in which no set has keys. */
   tegula_key_set any_of[4];
   /* Not 0: scores are scale * (q k^T + q_added k_added^T), as with the rotary part of multi-head latent attention. It is
-   * the last dimension of both: a multiple of 8; head_dim + product_dim is at most 256. q_added: [batch, heads,
+   * the last dimension of both; head_dim + product_dim is at most 576. q_added: [batch, heads,
    * seqlen_q, product_dim]; k_added: [batch, kv_heads, seqlen_k, product_dim], or 1 for kv_heads; of type `dtype`. They
    * are the last two of variant_tensors, and the f32 tensors dq_added and dk_added, which do not repeat, are the last two
    * of variant_gradients. */
@@ -505,7 +505,7 @@ tegula_status tegula_plan_create_from_kernels(tegula_context *context, const teg
 typedef struct tegula_merge_problem {
   uint32_t struct_size;
   int32_t dtype;        /* Type of o, the parts' o and their gradients: TEGULA_F32, _F16 or _BF16. */
-  int32_t value_dim;    /* A multiple of 8 up to 256. */
+  int32_t value_dim;    /* 1 to 576. */
   int32_t backward;     /* Not 0: the plan computes the gradients of the parts, and does not merge. */
   int32_t lse_gradient; /* Not 0: the backward plan takes d_lse. */
   int32_t reserved;     /* 0 */

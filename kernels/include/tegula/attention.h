@@ -33,8 +33,8 @@ struct AttentionShape {
 struct AttentionProblem {
   DType dtype = bf16; ///< Type of q, k, v, o and their gradients: f32, f16 or bf16.
   Algorithm algorithm = Algorithm::flash2;
-  int head_dim = 0;  ///< Head dimension of q and k: a multiple of 8 up to 256.
-  int value_dim = 0; ///< Head dimension of v and o: a multiple of 8 up to 256.
+  int head_dim = 0;  ///< Head dimension of q and k, from 1 to 576.
+  int value_dim = 0; ///< Head dimension of v and o, from 1 to 576.
   Causal causal = Causal::none;
   Variant variant = {};
   BlockMask block_mask = {}; ///< Which tiles kernels need not visit. A plan makes its lists at each launch, or once.

@@ -57,11 +57,15 @@ struct ListAxes {
   bool operator==(const ListAxes &) const = default;
 };
 
+/// Returns the columns of a tile whose rows have `dim` elements. MMAs need a multiple of 8. Loads fill what a row does
+/// not have with zeros, and stores drop it.
+constexpr int columnsOf(int dim) { return (dim + 7) / 8 * 8; }
+
 /// The values for which one compiled attention kernel is specialised.
 struct AttentionConfig {
   DType dtype = bf16; ///< Type of q, k, v, o and their gradients: f32, f16 or bf16.
-  int head_dim = 0;
-  int value_dim = 0;
+  int head_dim = 0;   ///< Columns of tiles of q and k: columnsOf() of the problem's head_dim.
+  int value_dim = 0;  ///< The same of v and o.
   Causal causal = Causal::none;
   Variant variant = {};
   BlockMask block_mask = {};

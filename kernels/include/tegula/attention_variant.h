@@ -323,7 +323,7 @@ Variant maskTensor();
 /// latent attention (DeepSeek-V2, section 2.1). `q_added` is [batch, heads, seqlen_q, dim]. `k_added` is [batch,
 /// kv_heads, seqlen_k, dim], or repeats to this shape (VariantTensor::broadcasts): [batch, 1, seqlen_k, dim] is one for
 /// all heads. Both have the element type `dtype`, which is that of q. Their gradients are added to `dq_added` and
-/// `dk_added`, which are f32 and do not repeat. `dim` is a multiple of 8, and head_dim + dim is at most 256.
+/// `dk_added`, which are f32 and do not repeat. head_dim + dim is at most 576.
 Variant addedProduct(DType dtype, int dim, bool wants_gradient = true);
 
 /// Returns both variants in one: a query sees the keys that both let it see. The score goes through `first`, then

@@ -18,8 +18,8 @@ namespace tegula {
 /// The computation of a decoding plan. All sizes belong to the launch.
 struct DecodeProblem {
   DType dtype = bf16; ///< Type of q, k, v and o: f32, f16 or bf16.
-  int head_dim = 0;   ///< Head dimension of q and k: a multiple of 8 up to 576.
-  int value_dim = 0;  ///< Head dimension of v and o: a multiple of 8 up to 512.
+  int head_dim = 0;   ///< Head dimension of q and k, from 1 to 576.
+  int value_dim = 0;  ///< Head dimension of v and o, from 1 to 512.
   /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
   /// all queries see all keys.
   bool causal = true;

@@ -16,7 +16,7 @@ namespace tegula {
 /// The computation of a merge. The number of parts and all other sizes belong to the launch.
 struct MergeProblem {
   DType dtype = bf16;        ///< Type of o, the parts' o and their gradients: f32, f16 or bf16.
-  int value_dim = 0;         ///< A multiple of 8 up to 256.
+  int value_dim = 0;         ///< From 1 to 576.
   bool lse_gradient = false; ///< The gradients also take d_lse. Merging itself is the same.
 };
 
