@@ -52,14 +52,50 @@ TypedAttr fillOf(OpBuilder &builder, tile::LoadOp load, Type stored) {
 
 } // namespace
 
-// If the view is contiguous along the buffer's contiguous dimension, whole vectors are copied. The rest of a row, and
-// all elements of a strided view, are copied one by one. A tile that is partly outside the view is first filled with
-// `fill`.
+/// Returns the type of a matrix whose rows are contiguous, and lie anywhere.
+static MemRefType rowsAnywhere(RankedTensorType type) {
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, /*contiguous=*/1});
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
 void Lowering::lowerLoad(tile::LoadOp load) {
   auto type = tileType(load.getResult());
   Buffer target = bufferFor(load);
-  buffers_[load.getResult()] = target;
   Window m(*this, load.getView(), load.getPosition(), type);
+  if (!load->hasAttr(kAliasAttr)) {
+    copyToBuffer(load, m, target);
+    buffers_[load.getResult()] = target;
+    return;
+  }
+  auto rows = [&](Value memory, Value offset, Value stride) {
+    SmallVector<OpFoldResult> sizes{builder_.getIndexAttr(type.getDimSize(0)),
+                                    builder_.getIndexAttr(type.getDimSize(1))};
+    SmallVector<OpFoldResult> strides{stride, builder_.getIndexAttr(1)};
+    return memref::ReinterpretCastOp::create(builder_, loc(), rowsAnywhere(type), memory, OpFoldResult(offset), sizes,
+                                             strides);
+  };
+  auto branch = scf::IfOp::create(builder_, loc(), TypeRange{rowsAnywhere(type)}, m.both(m.whole(), m.isContiguous(1)),
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  auto yield = [&](Block *block, llvm::function_ref<Value()> memory) {
+    builder_.setInsertionPointToEnd(block);
+    scf::YieldOp::create(builder_, loc(), memory());
+  };
+  const int64_t padded = cast<MemRefType>(target.memory.getType()).getDimSize(1);
+  yield(branch.thenBlock(), [&] { return rows(m.view.flat, m.linear({Value(), Value()}), m.view.strides[0]); });
+  yield(branch.elseBlock(), [&] {
+    copyToBuffer(load, m, target);
+    return rows(target.memory, index(0), index(padded));
+  });
+  builder_.setInsertionPointAfter(branch);
+  buffers_[load.getResult()] = {branch.getResult(0), Order::Row};
+}
+
+// If the view is contiguous along the buffer's contiguous dimension, whole vectors are copied. The rest of a row, and
+// all elements of a strided view, are copied one by one. A tile that is partly outside the view is first filled with
+// `fill`.
+void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) {
+  auto type = tileType(load.getResult());
   auto bufferType = cast<MemRefType>(target.memory.getType());
   int64_t inner = target.contiguousDim(type.getRank());
 

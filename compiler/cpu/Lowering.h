@@ -13,6 +13,8 @@
 
 namespace tegula::cpu {
 
+class Window;
+
 /// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column. Its rows are
 /// padded to an odd number of cache lines, which are whole vectors. An even number would map the rows of a panel to few
 /// sets of the cache.
@@ -111,6 +113,8 @@ private:
   View kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
   void lowerView(tile::ViewOpInterface op);
   void lowerLoad(tile::LoadOp load);
+  /// Copies the tile of a load to its buffer.
+  void copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target);
   /// Lowers a store or an atomic addition. With a condition, a store writes only elements at which it is true.
   void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position,
                   mlir::Value condition = {});

@@ -7,12 +7,14 @@ include "mlir/Pass/PassBase.td"
 def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get buffers, and in which order their elements are stored";
   let description = [{
-    Writes three attributes, and keeps those that exist already:
+    Writes four attributes, and keeps those that exist already:
 
     - `tile.buffer = "row" | "column"` on each op whose result is kept in memory. Without it, the value is recomputed at
       each use.
     - `tile.in_place` on each op whose result may overwrite the loop-carried tile that it replaces.
     - `tile.buffers`, with one word per result, on loops and branches that carry tiles.
+    - `tile.alias` on loads of read-only f32 matrices that dots read only once. Such dots read the tensor, which saves a
+      copy, where it has the whole tile and its rows are contiguous.
 
     If two dots need a loaded tile in different orders, the load is cloned.
 

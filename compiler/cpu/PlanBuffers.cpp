@@ -203,6 +203,33 @@ void markInPlace(scf::ForOp loop) {
   }
 }
 
+//===-- Alias ----------------------------------------------------------------------------------------------------===//
+
+/// The largest other side of a product that reads each element of an operand once, or again at once.
+constexpr int64_t kFewRows = 16;
+/// The elements of the widest vector register.
+constexpr int64_t kMostLanes = 16;
+
+/// Returns true if a dot in the load's block reads a loaded tile about once. A copy would then wait for memory, and
+/// leave memory idle while the dot runs.
+bool isReadOnce(tile::LoadOp load, OpOperand &use) {
+  auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+  if (!dot || !isFactor(use) || dot->hasAttr(kPackAttr) || dot->getBlock() != load->getBlock())
+    return false;
+  const int otherSide = &use == &dot.getLhsMutable() ? 1 : 0;
+  return tileType(dot.getResult()).getDimSize(otherSide) <= kFewRows;
+}
+
+/// Lets dots read the tensor instead of a copy.
+void markAlias(tile::LoadOp load) {
+  RankedTensorType type = tileType(load.getResult());
+  auto order = load->getAttrOfType<StringAttr>(kBufferAttr);
+  if (type.getRank() == 2 && type.getElementType().isF32() && type.getDimSize(1) % kMostLanes == 0 &&
+      toOrder(order.getValue()) == Order::Row && tile::isReadOnly(load.getView()) &&
+      llvm::all_of(load->getUses(), [&](OpOperand &use) { return isReadOnce(load, use); }))
+    load->setAttr(kAliasAttr, UnitAttr::get(load.getContext()));
+}
+
 struct PlanBuffersPass : impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
     Orders orders = chooseOrders(getOperation());
@@ -213,6 +240,7 @@ struct PlanBuffersPass : impl::PlanBuffersBase<PlanBuffersPass> {
     BufferDecision decision(orders, loadOrders);
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) { decision.decide(op); });
     getOperation().walk([](scf::ForOp loop) { markInPlace(loop); });
+    getOperation().walk([](tile::LoadOp load) { markAlias(load); });
   }
 
   void eraseUnusedLoads() {

@@ -17,6 +17,9 @@ inline constexpr llvm::StringLiteral kBuffersAttr = "tile.buffers";  ///< On a l
 inline constexpr llvm::StringLiteral kInPlaceAttr = "tile.in_place"; ///< The result overwrites a loop-carried tile.
 inline constexpr llvm::StringLiteral kPackAttr = "tile.pack"; ///< On a dot: copy the operand along which vectors run.
 
+/// On a load: dots read the tensor itself where it has the whole tile with contiguous rows.
+inline constexpr llvm::StringLiteral kAliasAttr = "tile.alias";
+
 inline llvm::StringRef toWord(Order order) { return order == Order::Row ? "row" : "column"; }
 inline Order toOrder(llvm::StringRef word) { return word == "column" ? Order::Column : Order::Row; }
 

@@ -239,3 +239,23 @@ func.func @rows_of_a_tensor(%x: !tile.view<2xf32> {tile.name = "x"}, %y: !tile.v
   tile.store %tile, %y[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// A whole tile with contiguous rows is read where it lies. Any other tile is copied.
+// CHECK-LABEL: func @aliased_rows
+// CHECK: %[[ROWS:.*]] = scf.if {{.*}} -> (memref<16x16xf32, strided<[?, 1], offset: ?>>) {
+// CHECK-NOT: vector.store
+// CHECK: memref.reinterpret_cast {{.*}} strides: [%{{.*}}, 1]
+// CHECK: } else {
+// CHECK: vector.store
+// CHECK: memref.reinterpret_cast %{{.*}} strides: [%c16{{.*}}, 1]
+// CHECK: vector.load %[[ROWS]]
+func.func @aliased_rows(%x: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<4x16xf32>
+  %b = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %s = tile.dot %a, %b : tensor<4x16xf32>, tensor<16x16xf32> -> tensor<4x16xf32>
+  tile.store %s, %out[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
+  return
+}

@@ -182,3 +182,45 @@ func.func @equal_loads_around_a_store(%x: !tile.view<2xf32>, %y: !tile.view<2xf3
   return
 }
 #helper = loc("helper.cpp":1:1)
+
+// -----
+
+// Four queries read each key once, and their product with the scores each value. A copy would only wait for memory.
+// CHECK-LABEL: func @few_rows_read_the_tensor
+// CHECK: tile.load %arg1{{.*}} {tile.alias, tile.buffer = "row"}
+// CHECK: tile.load %arg2{{.*}} {tile.alias, tile.buffer = "row"}
+// CHECK: tile.load %arg3{{.*}} {tile.buffer = "row"}
+// CHECK: tile.load %arg4{{.*}} {tile.buffer = "row"}
+func.func @few_rows_read_the_tensor(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %v: !tile.view<2xf32>,
+                                    %narrow: !tile.view<2xbf16>, %out: !tile.view<2xf32> {tile.written}, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %a = tile.load %q[%c0, %c0] : !tile.view<2xf32> -> tensor<4x32xf32>
+  scf.for %j = %c0 to %n step %c16 {
+    %b = tile.load %k[%j, %c0] : !tile.view<2xf32> -> tensor<16x32xf32>
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<4x32xf32>, tensor<16x32xf32> -> tensor<4x16xf32>
+    %c = tile.load %v[%j, %c0] : !tile.view<2xf32> -> tensor<16x32xf32>
+    %d = tile.load %narrow[%j, %c0] : !tile.view<2xbf16> -> tensor<16x32xbf16>
+    %e = tile.load %out[%j, %c0] : !tile.view<2xf32> -> tensor<16x32xf32>
+    %x = tile.dot %s, %c : tensor<4x16xf32>, tensor<16x32xf32> -> tensor<4x32xf32>
+    %t = arith.truncf %s : tensor<4x16xf32> to tensor<4x16xbf16>
+    %y = tile.dot %t, %d acc %x : tensor<4x16xbf16>, tensor<16x32xbf16>, tensor<4x32xf32> -> tensor<4x32xf32>
+    %z = tile.dot %s, %e acc %y : tensor<4x16xf32>, tensor<16x32xf32>, tensor<4x32xf32> -> tensor<4x32xf32>
+    tile.store %z, %out[%j, %c0] : tensor<4x32xf32>, !tile.view<2xf32>
+  }
+  return
+}
+
+// -----
+
+// Each of 32 queries reads the keys again. Their copy is in the cache.
+// CHECK-LABEL: func @many_rows_read_a_copy
+// CHECK-NOT: tile.alias
+func.func @many_rows_read_a_copy(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %q[%c0, %c0] : !tile.view<2xf32> -> tensor<32x32xf32>
+  %b = tile.load %k[%c0, %c0] : !tile.view<2xf32> -> tensor<32x32xf32>
+  %s = tile.dot %a, %b {transpose_rhs} : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  tile.store %s, %out[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
+  return
+}
