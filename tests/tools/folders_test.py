@@ -27,6 +27,8 @@ MAY_INCLUDE = {
 }
 MAY_INCLUDE["tests"] = list(MAY_INCLUDE)
 MAY_INCLUDE["examples"] = ["base", "dsl", "runtime", "plan", "kernels", "workload/include", "tuner", "host"]
+MAY_INCLUDE["integrations"] = ["base", "host"]
+OUTSIDE = ["examples", "integrations"]  # Projects of their own, which see what is installed.
 
 # A folder that has headers in include/ keeps its other headers for itself and for its tests.
 PUBLIC = {folder: f"{folder}/include/tegula/" for folder in ("base", "dsl", "runtime", "plan", "kernels", "tuner", "host")}
@@ -82,7 +84,7 @@ def fault(file, header):
         return f"{folder}/ may not include {header}"
     if is_private(header) and not any(file.startswith(tests + "/") for tests in TESTS[other]):
         return f"{header} is private to {other}/"
-    if folder == "examples" and INTERNAL in header:
+    if folder in OUTSIDE and INTERNAL in header:
         return f"{header} is not installed"
     return None
 
@@ -144,7 +146,7 @@ class FoldersTest(unittest.TestCase):
 
     def test_cmake_adds_the_folders_in_this_order(self):
         added = re.findall(r"^ *add_subdirectory\((\w+)\)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
-        self.assertEqual(added, [folder for folder in MAY_INCLUDE if "/" not in folder and folder != "examples"])
+        self.assertEqual(added, [folder for folder in MAY_INCLUDE if "/" not in folder and folder not in OUTSIDE])
 
     def test_the_page_about_the_design_says_the_same(self):
         table = re.search(r"\| folder \| contents \| includes \|\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "docs/design.md").read_text())

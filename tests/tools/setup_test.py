@@ -43,7 +43,7 @@ class SetupTest(unittest.TestCase):
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
             if pytorch:
-                for there in "python/lib/python3.11/site-packages/expecttest", "suites/flash_attn", "suites/pytorch":
+                for there in "python/lib/python3.11/site-packages/expecttest", "suites/flash_attn", "suites/pytorch", "suites/ggml":
                     pathlib.Path(folder, "lib/tegula", there).mkdir(parents=True)
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
