@@ -276,6 +276,7 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
                        .value_dim = attention->value_dim,
                        .causal = attention->causal != Causal::none,
                        .page_size = problem->page_size,
+                       .page_offsets = problem->page_offsets != 0,
                        .variant = attention->variant,
                        .sinks = attention->sinks,
                        .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,

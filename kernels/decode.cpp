@@ -88,17 +88,25 @@ public:
   /// Takes the tensors that only some problems have from the begin of `views`.
   Cache(const Config &c, View k, View lengths, std::span<const View> views) : lengths_(lengths) {
     takeFirst(views, c.problem.page_size != 0, table_);
+    takeFirst(views, c.problem.page_offsets, offsets_);
     takeFirst(views, c.problem.begins, begins_);
     others = views;
-    capacity_.emplace(narrow(table_ ? table_->dim(1) * c.problem.page_size : k.dim(2)));
+    page_size_ = c.problem.page_size;
+    if (!offsets_)
+      capacity_.emplace(narrow(table_ ? table_->dim(1) * page_size_ : k.dim(2)));
   }
 
-  const View &table() const { return *table_; }
   Interval load(Value first, int count) const {
-    return clipped(begins_ ? begins_->load(first, {count}) : constant(i32, 0), lengths_.load(first, {count}));
+    return intervalOf([&](const View &x, int distance) { return x.load(first + distance, {count}); });
   }
   Interval gather(Value sequence) const {
-    return clipped(begins_ ? begins_->gather(sequence) : constant(i32, 0), lengths_.gather(sequence));
+    return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
+  }
+  /// Returns the page of a key of a sequence. There are pages.
+  Value pageOf(Value sequence, Value key) const {
+    if (!offsets_)
+      return table_->gather(sequence, key / page_size_);
+    return table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_);
   }
   std::span<const View> others; ///< The tensors that follow in the views.
 
@@ -109,12 +117,21 @@ private:
     to.emplace(views.front());
     views = views.subspan(1);
   }
-  /// Returns an interval that no memory contradicts.
-  Interval clipped(Value begin, Value length) const { return {max(begin, 0), min(max(length, 0), *capacity_)}; }
+  /// Returns an interval that no memory contradicts. `read(view, n)` reads the elements n after those of sequences.
+  template <class Read> Interval intervalOf(const Read &read) const {
+    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = read(lengths_, 0);
+    const auto ownCapacity = [&] {
+      return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0) * page_size_;
+    };
+    return {max(begin, 0), min(max(length, 0), offsets_ ? ownCapacity() : *capacity_)};
+  }
+  /// Returns the nearest number of entries that the table has.
+  Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
 
   View lengths_;
-  std::optional<View> table_, begins_;
-  std::optional<Value> capacity_;
+  std::optional<View> table_, offsets_, begins_;
+  std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
+  int page_size_ = 0;
 };
 
 /// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
@@ -238,7 +255,7 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
       views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
   OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
   const auto load = [&](View x, Value key, int keys, int columns) {
-    const Value owner = page != 0 ? wide(views.cache.table().gather(sequence.batch, key / page)) : sequence.batch;
+    const Value owner = page != 0 ? wide(views.cache.pageOf(sequence.batch, key)) : sequence.batch;
     return x.at(owner, kv_head).load(page != 0 ? key % page : key, {keys, columns});
   };
   const auto add = [&](Value key, int keys, bool last) {
@@ -351,8 +368,12 @@ const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seq
 /// Returns the tensors of Cache that only some problems have.
 std::vector<ArgumentSpec> cacheTensors(const DecodeProblem &problem) {
   std::vector<ArgumentSpec> arguments;
-  if (problem.page_size != 0)
+  if (problem.page_size != 0 && !problem.page_offsets)
     arguments.push_back(input("page_table", i32, {kBatch, Size("pages_of_sequence")}));
+  if (problem.page_offsets) {
+    arguments.push_back(input("page_table", i32, {Size("table_entries")}));
+    arguments.push_back(input("page_offsets", i32, {kBatch + 1}));
+  }
   if (problem.begins)
     arguments.push_back(input("begins", i32, {kBatch}));
   return arguments;
@@ -454,6 +475,13 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
   return {.block_m = 16, .block_n = keys(32), .num_warps = 1, .num_stages = 2};
 }
 
+/// Returns the most keys that a sequence has room for: with page offsets, all sequences together.
+Size capacityOf(const DecodeProblem &problem) {
+  if (problem.page_size == 0)
+    return Size("seqlen_k");
+  return Size(problem.page_offsets ? "table_entries" : "pages_of_sequence") * problem.page_size;
+}
+
 KernelSpec spansKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> cache = cacheTensors(c.problem);
   const auto record = [c, t, list = listed(cache)](const Sizes &) {
@@ -534,6 +562,8 @@ Status checkDecode(const DecodeProblem &problem) {
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");
+  if (problem.page_offsets && problem.page_size == 0)
+    return invalidArgument("page_offsets", "it is set, but page_size is 0; only a problem with pages has a page table");
   const Schedule &schedule = problem.schedule;
   const int mostKeys = problem.page_size != 0 ? std::min(problem.page_size, 256) : 256;
   if (schedule != Schedule() && (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLastKeys != 0 ||
@@ -567,21 +597,24 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     TEGULA_RETURN_IF_ERROR(checkDecode(problem));
     const Config c{problem, scheduleOf(problem, target)};
     const Shared tensors(problem);
-    const Size capacity = problem.page_size != 0 ? Size("pages_of_sequence") * problem.page_size : Size("seqlen_k");
+    const Size capacity = capacityOf(problem);
     const Size runs = kBatch * kKvHeads, tiles = max(ceilDiv(Shared::rows(), c.schedule.block_m), 1);
-    const bool isFixed = problem.keys_per_part != 0;
-    const Size spans = isFixed ? runs * ceilDiv(capacity, problem.keys_per_part) : concurrency() / tiles;
-    const Size isWhole = isFixed ? Size(0) : (capacity <= kShortKeys) & (runs >= kManyRuns);
+    const auto mostOf = [&](int keys) { // The most parts of `keys` keys.
+      return problem.page_offsets ? kKvHeads * (ceilDiv(capacity, keys) + kBatch) : runs * ceilDiv(capacity, keys);
+    };
+    const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets;
+    const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
+    const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
     std::vector<KernelSpec> kernels = {spansKernel(c, tensors).when(isWhole == 0),
                                        partsKernel(c, tensors).when(isWhole == 0),
                                        mergeKernel(c, tensors).when(isWhole == 0)};
-    if (!isFixed)
+    if (mayBeWhole)
       kernels.push_back(wholeKernel(c, tensors).when(isWhole));
     return PlanSpec("decode", std::move(kernels))
         .choice("num_spans", max(spans, 1), "decode")
         .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
         .require(capacity <= kMaxDiagonal, "a sequence has room for more than 2^30 - 1024 keys")
-        .require(runs * ceilDiv(capacity, c.schedule.block_n) <= kMostBlocks,
+        .require(mostOf(c.schedule.block_n) <= kMostBlocks,
                  "all sequences together have room for more than 2^30 blocks of keys");
   });
 }

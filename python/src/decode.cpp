@@ -21,7 +21,7 @@ using OptionalTensor = std::optional<Tensor>;
 /// Decides which kernels a call has.
 struct Key {
   tegula_context *context;
-  int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins;
+  int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets;
   int64_t window_left, window_right;
   double softcap;
 
@@ -48,6 +48,7 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
   problem.expected_rows = key.rows;
   problem.keys_per_part = key.keys_per_part;
   problem.begins = key.begins;
+  problem.page_offsets = key.page_offsets;
   problem.attention = &attention;
   return tegula_plan_create_decode(key.context, &problem, plan, error);
 }
@@ -55,9 +56,9 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
 std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
                                   double scale, bool causal, const OptionalTensor &page_table,
-                                  const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
-                                  const OptionalTensor &begins, int64_t window_left, int64_t window_right,
-                                  double softcap, int64_t keys_per_part) {
+                                  const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
+                                  const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left,
+                                  int64_t window_right, double softcap, int64_t keys_per_part) {
   for (const Tensor *tensor : {&q, &k, &v})
     if (tensor->dim() != 4)
       throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
@@ -77,6 +78,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                                (alibi_slopes ? TEGULA_ALIBI : 0),
                    .sinks = sinks.has_value(),
                    .begins = begins.has_value(),
+                   .page_offsets = page_offsets.has_value(),
                    .window_left = isWindow ? window_left : 0,
                    .window_right = isWindow ? window_right : 0,
                    .softcap = softcap};
@@ -85,8 +87,9 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
 
   Tensor o = emptyOrderedAs(q, std::array{batch, heads, queries, v.size(3)});
   Tensor lse = empty(q, std::array{batch, heads, queries}, ScalarType::Float);
-  const tegula_size capacity =
-      page_table ? tegula_size{"pages_of_sequence", page_table->size(1)} : tegula_size{"seqlen_k", k.size(2)};
+  const tegula_size capacity = page_offsets ? tegula_size{"table_entries", page_table->size(0)}
+                               : page_table ? tegula_size{"pages_of_sequence", page_table->size(1)}
+                                            : tegula_size{"seqlen_k", k.size(2)};
   const std::array<tegula_size, 5> sizes = {
       {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity}};
   tegula_error *error = nullptr;
@@ -99,6 +102,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("k", k);
   arguments.add("lengths", lengths);
   arguments.add("page_table", page_table);
+  arguments.add("page_offsets", page_offsets);
   arguments.add("begins", begins);
   arguments.add("v", v);
   arguments.add(float(scale));
@@ -112,7 +116,8 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
   library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
-              "Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt window_left=-1, "
+              "Tensor? page_offsets=None, Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt "
+              "window_left=-1, "
               "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0) -> (Tensor o, Tensor lse)");
 }
 

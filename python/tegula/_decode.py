@@ -11,8 +11,8 @@ from ._attention import padded, refusal
 _LARGEST_DIMS = 576, 576, 512  # Of q, k and v.
 
 
-def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window=(None, None), scale=None, softcap=0.0,
-           alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, return_lse=False):
+def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None), scale=None,
+           softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
@@ -22,7 +22,10 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
                 that is a power of two from 16 on
     v_cache     the same with value_dim, perhaps a part of k_cache: for multi-head latent attention k_cache[..., :512]
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
-    page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size
+    page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size. With
+                page_offsets it is int32 [entries]
+    page_offsets  int32 [batch + 1]: the row of sequence b is page_table[page_offsets[b]:page_offsets[b + 1]], as kv_indptr and
+                kv_indices of FlashInfer have it
     causal      the last query is at the last key, and a query sees the keys up to its own
     window      (left, right): a query sees keys from its own - left to its own + right; None is no bound
     scale       factor on the scores; None: 1 / sqrt(head_dim)
@@ -40,14 +43,18 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, *, causal=True, window
     reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)
-    for name, x in (("lengths", lengths), ("page_table", page_table), ("begins", begins)):
+    for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins)):
         if x is not None and (x.dtype != torch.int32 or x.device != q.device):
             raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
+    if page_offsets is None and page_table is not None and page_table.dim() != 2:
+        raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
+    if page_offsets is not None and (page_table is None or page_table.dim() != 1):
+        raise ValueError("tegula.decode: page_table must have 1 dimension, because page_offsets are given")
     if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
         raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
     left, right = (-1 if bound is None else bound for bound in window)
     o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
-                               1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, alibi_slopes, sinks,
-                               begins, left, right, softcap, keys_per_part)
+                               1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, page_offsets,
+                               alibi_slopes, sinks, begins, left, right, softcap, keys_per_part)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o

@@ -84,6 +84,25 @@ def test_decode(device, queries, dtype, options, has_pages):
     assert_right(found, [q, *whole], LENGTHS, **options)
 
 
+@pytest.mark.parametrize("keys_per_part", [0, 32])
+def test_page_tables_without_gaps(device, keys_per_part):
+    """As FlashInfer has them: kv_indptr, kv_indices, and the length of the last page."""
+    q = numbers(len(LENGTHS), 4, 2, 24, device=device)
+    whole, (k, v) = caches(device, torch.float32)
+    (k, table), (v, _) = paged(k), paged(v)
+    counts = [-(-length // PAGE) for length in LENGTHS]
+    kv_indptr = torch.tensor([sum(counts[:n]) for n in range(len(counts) + 1)], dtype=torch.int32, device=device)
+    kv_indices = torch.cat([row[:count] for row, count in zip(table, counts)])
+    last_page_len = torch.tensor([length - (count - 1) * PAGE for length, count in zip(LENGTHS, counts)], device=device)
+    lengths = ((kv_indptr[1:] - kv_indptr[:-1] - 1) * PAGE + last_page_len).int()
+    found = tegula.decode(q, k, v, lengths, kv_indices, kv_indptr, keys_per_part=keys_per_part, return_lse=True)
+    assert_right(found, [q, *whole], LENGTHS)
+    with pytest.raises(ValueError, match="page_table must have 1 dimension, because page_offsets are given"):
+        tegula.decode(q, k, v, lengths, table, kv_indptr)
+    with pytest.raises(ValueError, match="page_table must have 2 dimensions, because page_offsets are not given"):
+        tegula.decode(q, k, v, lengths, kv_indices)
+
+
 def test_lengths_may_change_in_place(device):
     """On a GPU a captured call is replayed."""
     q = numbers(len(LENGTHS), 4, 1, 24, device=device, dtype=torch.bfloat16)

@@ -2,6 +2,7 @@
 // Tests of attention in one call.
 #include "host/host_fixture.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -560,6 +561,24 @@ TEST(Call, Decodes) {
   for (int64_t column = 0; column < dim; ++column)
     EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
   EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
+
+  // The same with a table without gaps, after an entry that no sequence has.
+  int32_t entries[] = {7, 1, 0}, offsets[] = {1, 3};
+  decoding.page_offsets = 1;
+  const Expected<Plan> csr = context.decodePlan(decoding);
+  ASSERT_TRUE(isOk(csr.status()));
+  const tegula_tensor entry_view = tensor(entries, TEGULA_I32, {3}), offset_view = tensor(offsets, TEGULA_I32, {2});
+  arguments[3] = argument(entry_view);
+  arguments.insert(arguments.begin() + 4, argument(offset_view));
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
+  std::ranges::fill(o, 0);
+  EXPECT_TRUE(isOk(csr->launch(args)));
+  std::free(args.workspace);
+  for (int64_t column = 0; column < dim; ++column)
+    EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
+  decoding.page_offsets = 0;
 
   const auto refusal = [&] { return context.decodePlan(decoding).status().message(); };
   attention.backward = 1;

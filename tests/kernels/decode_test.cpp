@@ -38,6 +38,7 @@ struct Decode {
   int64_t spans = 0; ///< 0: as many as the device runs.
   int keys_per_part = 0;
   std::vector<int> begins = {}; ///< Empty: all 0.
+  bool page_offsets = false;
 
   int64_t batch() const { return int64_t(lengths.size()); }
   int64_t group() const { return heads / kv_heads; }
@@ -63,6 +64,7 @@ struct Decode {
             .value_dim = value_dim,
             .causal = causal,
             .page_size = page,
+            .page_offsets = page_offsets,
             .variant = variant,
             .sinks = sinks,
             .expected_rows = int(group() * queries),
@@ -81,7 +83,9 @@ struct DecodeTensors {
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
         v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
         lengths({d.batch()}, Layout::contiguous, Poison::nan, {d.lengths.begin(), d.lengths.end()}),
-        page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table),
+        page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table), rows(rowsOf(d)),
+        row_table({rows.back()}, Layout::contiguous, Poison::nan, entriesOf(d, table, rows)),
+        page_offsets({d.batch() + 1}, Layout::contiguous, Poison::nan, rows),
         begins({int64_t(d.begins.size())}, Layout::contiguous, Poison::nan, {d.begins.begin(), d.begins.end()}),
         slopes(f32, {d.heads}, Layout::contiguous, Poison::nan, slope_numbers),
         sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
@@ -102,6 +106,25 @@ struct DecodeTensors {
         table.push_back(lacks ? beyond : exists ? pages[size_t(b * d.pagesOfSequence() + p)] : -1);
       }
     return table;
+  }
+
+  /// Returns where the rows of a table without gaps begin: those of odd sequences have an entry more than they need.
+  static std::vector<int32_t> rowsOf(const Decode &d) {
+    std::vector<int32_t> rows = {0};
+    for (int64_t b = 0; b < d.batch(); ++b) {
+      const int64_t keys = std::clamp<int64_t>(d.lengths[size_t(b)], 0, d.capacity), page = std::max(d.page, 1);
+      rows.push_back(rows.back() + int32_t(std::min((keys + page - 1) / page + b % 2, d.pagesOfSequence())));
+    }
+    return rows;
+  }
+
+  static std::vector<int32_t> entriesOf(const Decode &d, const std::vector<int32_t> &table,
+                                        const std::vector<int32_t> &rows) {
+    std::vector<int32_t> entries;
+    for (int64_t b = 0; b < d.batch(); ++b)
+      std::copy_n(table.begin() + b * d.pagesOfSequence(), rows[size_t(b) + 1] - rows[size_t(b)],
+                  std::back_inserter(entries));
+    return entries;
   }
 
   /// Returns where a key lies: its owner (batch entry or page), and its place there.
@@ -131,7 +154,9 @@ struct DecodeTensors {
 
   std::vector<int32_t> table;
   std::vector<float> q_numbers, k_numbers, v_numbers, slope_numbers, sink_numbers;
-  TestTensor q, k, v, lengths, page_table, begins, slopes, sinks, o, lse;
+  TestTensor q, k, v, lengths, page_table;
+  std::vector<int32_t> rows;
+  TestTensor row_table, page_offsets, begins, slopes, sinks, o, lse;
 };
 
 /// Returns the score of a key, -infinity if there is none.
@@ -202,7 +227,9 @@ std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) 
                                           {"lse", t.lse.ref()},
                                           {"scale", float(1 / std::sqrt(double(d.head_dim)))}};
   if (d.page != 0)
-    arguments.push_back({"page_table", t.page_table.ref()});
+    arguments.push_back({"page_table", d.page_offsets ? t.row_table.ref() : t.page_table.ref()});
+  if (d.page_offsets)
+    arguments.push_back({"page_offsets", t.page_offsets.ref()});
   if (!d.begins.empty())
     arguments.push_back({"begins", t.begins.ref()});
   if (d.alibi)
@@ -234,8 +261,9 @@ void run(const Decode &d, const DecodeTensors &t) {
   if (d.spans != 0)
     sizes.push_back({"num_spans", d.spans});
   if (d.keys_per_part != 0)
-    sizes.push_back(d.page != 0 ? NamedSize{"pages_of_sequence", d.pagesOfSequence()}
-                                : NamedSize{"seqlen_k", d.capacity});
+    sizes.push_back(d.page_offsets ? NamedSize{"table_entries", t.rows.back()}
+                    : d.page != 0  ? NamedSize{"pages_of_sequence", d.pagesOfSequence()}
+                                   : NamedSize{"seqlen_k", d.capacity});
   ScratchMemory workspace(valueOf(plan.workspaceBytes(sizes)));
   require(plan.launch(inOrder(plan, argumentsOf(d, t), d.spans), workspace.get()));
   require(machine().device->synchronize());
@@ -245,6 +273,15 @@ void runAndExpect(const Decode &d) {
   const DecodeTensors tensors(d);
   run(d, tensors);
   expectRight(d, tensors);
+}
+
+/// Returns sequences of up to 70 keys, many of which are empty.
+std::vector<int> manyLengths() {
+  std::mt19937 random(1);
+  std::vector<int> lengths;
+  for (int n = 0; n < 300; ++n)
+    lengths.push_back(int(random() % 3 == 0 ? 0 : random() % 71));
+  return lengths;
 }
 
 TEST(Decode, ElementTypesAndLayouts) {
@@ -271,6 +308,35 @@ TEST(Decode, Pages) {
   for (int page : {16, 32, 64, 128})
     runAndExpect({.dtype = bf16, .page = page, .spans = 6});
   runAndExpect({.queries = 3, .page = 16, .layout = Layout::scattered});
+}
+
+TEST(Decode, PageTablesWithoutGaps) {
+  for (int page : {16, 64})
+    runAndExpect({.dtype = bf16, .page = page, .spans = 6, .page_offsets = true});
+  runAndExpect({.queries = 2,
+                .page = 32,
+                .sinks = true,
+                .left = 40,
+                .lacks_pages = true,
+                .begins = {3, 0, 50, 0, 128},
+                .page_offsets = true});
+  runAndExpect({.page = 16, .keys_per_part = 32, .page_offsets = true});
+  runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 70, .page = 16, .lengths = manyLengths(), .page_offsets = true});
+}
+
+TEST(Decode, OffsetsThatNoTableHasAreClipped) {
+  const Decode d{.page = 16, .lengths = {40, 40, 40, 40}, .spans = 3, .page_offsets = true};
+  DecodeTensors t(d);
+  // The last sequence begins where its table ends, and the others have too few entries.
+  t.page_offsets = TestTensor({5}, Layout::contiguous, Poison::nan, {-7, 1, 0, 1 << 30, -1});
+  run(d, t);
+  EXPECT_TRUE(t.o.surroundingsIntact() && t.lse.surroundingsIntact());
+  const std::vector<float> lse = t.lse.numbers();
+  for (int64_t h = 0; h < d.heads; ++h) {
+    EXPECT_NE(lse[size_t(h)], -infinity);
+    EXPECT_EQ(lse[size_t(d.heads + h)], -infinity);
+    EXPECT_EQ(lse[size_t(3 * d.heads + h)], -infinity);
+  }
 }
 
 TEST(Decode, PagesThatDoNotExistAreZeros) {
@@ -307,15 +373,6 @@ TEST(Decode, PartsOfAFixedNumberOfKeys) {
   const std::vector<float> of_one = alone.o.numbers();
   const std::vector<float> of_all = all.o.numbers();
   EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), of_all.begin()));
-}
-
-/// Returns sequences of up to 70 keys, many of which are empty.
-std::vector<int> manyLengths() {
-  std::mt19937 random(1);
-  std::vector<int> lengths;
-  for (int n = 0; n < 300; ++n)
-    lengths.push_back(int(random() % 3 == 0 ? 0 : random() % 71));
-  return lengths;
 }
 
 TEST(Decode, ManySequences) {
@@ -377,6 +434,9 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 0, .value_dim = 8}), HasSubstr("argument 'head_dim': it is 0"));
   EXPECT_THAT(message({.head_dim = 584, .value_dim = 8}),
               HasSubstr("argument 'head_dim': it is 584; it must be from 1 to 576"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_offsets = true}),
+              HasSubstr("argument 'page_offsets': it is set, but page_size is 0; only a problem with pages has a page "
+                        "table"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 520}),
               HasSubstr("argument 'value_dim': it is 520; it must be from 1 to 512"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),

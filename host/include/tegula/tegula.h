@@ -536,8 +536,8 @@ typedef struct tegula_decode_problem {
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a
    * causal mask. */
   const tegula_attention_problem *attention;
-  int32_t begins;   /* Not 0: sequences have a first key that queries see, such as after padding on the left. */
-  int32_t reserved; /* 0 */
+  int32_t begins;       /* Not 0: sequences have a first key that queries see, such as after padding on the left. */
+  int32_t page_offsets; /* Not 0: the page tables of all sequences lie one after another (CSR). Needs page_size. */
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
@@ -545,7 +545,10 @@ typedef struct tegula_decode_problem {
  *   q           [batch, heads, seqlen_q, head_dim]
  *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
  *   lengths     i32 [batch]: the keys of each sequence, those of its queries included
- *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size
+ *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size. With
+ *               page_offsets it is i32 [any]
+ *   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
+ *               page_offsets[b + 1] - 1
  *   begins      i32 [batch], with begins only: no query sees the keys before it
  *   v           shaped like k, with value_dim
  *   scale       f32
@@ -555,10 +558,10 @@ typedef struct tegula_decode_problem {
  *   sinks       f32 [heads], with sinks only
  *
  * and then the choice num_spans, the parts into which the keys of all sequences are cut; left out, the device decides.
- * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans; with keys_per_part also on seqlen_k, or on
- * pages_of_sequence, the columns of page_table. lengths, page_table and begins are read on the device: a launch waits for
- * nothing, and a captured one may be replayed with others. Lengths are clipped to the tensors, pages that do not exist are
- * zeros, and what lies before the first or after the last key of a sequence reaches no result. */
+ * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans; with keys_per_part also on seqlen_k, on
+ * pages_of_sequence, the columns of page_table, or on table_entries, its elements. All i32 tensors are read on the device: a
+ * launch waits for nothing, and a captured one may be replayed with others. Lengths and offsets are clipped to the tensors,
+ * pages that do not exist are zeros, and what lies before the first or after the last key of a sequence reaches no result. */
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 

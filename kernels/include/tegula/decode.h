@@ -25,6 +25,8 @@ struct DecodeProblem {
   bool causal = true;
   /// The keys of a page: a power of two from 16 on. 0 if k and v have no pages.
   int page_size = 0;
+  /// The page tables of all sequences lie one after another (CSR, as kv_indptr and kv_indices of FlashInfer).
+  bool page_offsets = false;
   /// Bands, a score and a mask, as in AttentionProblem. Diagonals are those of bottom_right. ScoreIndex::head and
   /// ScoreIndex::query are tiles i32 [rows, 1]; ScoreIndex::seqlen_k is the length of the sequence.
   Variant variant = {};
@@ -50,7 +52,9 @@ struct DecodeProblem {
 ///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
 ///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
-///               page_table[j / page_size] of its row, at place j % page_size
+///               page_table[j / page_size] of its row, at place j % page_size. With page_offsets it is i32 [entries]
+///   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
+///               page_offsets[b + 1] - 1
 ///   begins      i32 [batch], with begins only: no query sees the keys before it
 ///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
 ///   scale       f32, the factor on the scores
@@ -62,9 +66,9 @@ struct DecodeProblem {
 /// v may be a part of k: for the absorbed form of multi-head latent attention (DeepSeek-V2, 2024) it is the first 512
 /// columns of k, which has one head.
 ///
-/// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table as what these hold. What lies
-/// before the first or after the last key of a sequence reaches no result, even if it is NaN. A page that does not
-/// exist reads as zeros. A query that sees no key gives o = 0 and lse = -inf, or the sink.
+/// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table of the sequence as what these
+/// hold. What lies before the first or after the last key of a sequence reaches no result, even if it is NaN. A page that
+/// does not exist reads as zeros. A query that sees no key gives o = 0 and lse = -inf, or the sink.
 ///
 /// The blocks of keys of all sequences are shared equally among the program instances of the device. A sequence whose
 /// keys several instances read is merged at the end (FlashDecoding, Dao et al. 2023). Results depend by rounding on the
