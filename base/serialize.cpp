@@ -167,9 +167,14 @@ void write(Writer &writer, const DebugSite &site) {
     writer.field("loop", loop);
 }
 
+DebugSite::Kind readKind(Reader &reader) {
+  const int64_t kind = reader.number("site");
+  return kind == 0 ? DebugSite::Kind::print : kind == 1 ? DebugSite::Kind::assertion : DebugSite::Kind::element;
+}
+
 DebugSite readSite(Reader &reader) {
   DebugSite site;
-  site.kind = reader.number("site") != 0 ? DebugSite::Kind::element : DebugSite::Kind::print;
+  site.kind = readKind(reader);
   site.name = reader.text("name");
   site.location = reader.text("location");
   site.dtype = readDType(reader);
@@ -216,6 +221,7 @@ std::string serialize(const CompileRequest &request) {
   writer.field("schedule", toString(request.schedule));
   writer.field("print", request.debug.print);
   writer.field("check_finite", toString(request.debug.check_finite));
+  writer.field("device_asserts", request.debug.device_asserts);
   writer.field("emit", request.emit);
   return writer.take() + request.program;
 }
@@ -229,6 +235,7 @@ Expected<CompileRequest> parseCompileRequest(std::string_view bytes) {
   const Expected<Schedule> schedule = parseSchedule(reader.text("schedule"));
   request.debug.print = reader.number("print") != 0;
   const std::optional<FiniteCheck> check = parseFiniteCheck(reader.text("check_finite"));
+  request.debug.device_asserts = reader.number("device_asserts") != 0;
   request.emit = reader.text("emit");
   if (!reader.good() || !schedule || !check)
     return malformed("a request");

@@ -24,7 +24,6 @@ Status checkOptions(const tegula_context_options &options) {
   TEGULA_RETURN_IF_ERROR(checkOneOf("device", options.device, TEGULA_CUDA));
   TEGULA_RETURN_IF_ERROR(checkOneOf("policy", options.policy, TEGULA_LOADED_ONLY));
   TEGULA_RETURN_IF_ERROR(checkOneOf("check_finite", options.check_finite, TEGULA_FINITE_INF));
-  TEGULA_RETURN_IF_ERROR(checkOneOf("reserved", options.reserved, 0));
   for (auto [name, value] :
        {std::pair("workers", int64_t{options.workers}), std::pair("cache_limit_bytes", options.cache_limit_bytes),
         std::pair("compile_time_limit_ms", options.compile_time_limit_ms),
@@ -45,7 +44,8 @@ KernelCacheOptions kernelOptions(const tegula_context_options &options, const te
                                  std::shared_ptr<ArtifactCache> artifacts) {
   KernelCacheOptions result{.artifacts = std::move(artifacts),
                             .policy = static_cast<CompilePolicy>(options.policy),
-                            .check_finite = static_cast<FiniteCheck>(options.check_finite)};
+                            .check_finite = static_cast<FiniteCheck>(options.check_finite),
+                            .device_asserts = options.device_asserts != 0};
   if (hooks.print != nullptr)
     result.print = [print = hooks.print, user = hooks.user](std::string_view text) {
       print(user, std::string(text).c_str());

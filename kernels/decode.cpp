@@ -86,7 +86,8 @@ struct Sizes32 {
 class Cache {
 public:
   /// Takes the tensors that only some problems have from the begin of `views`.
-  Cache(const Config &c, View k, View lengths, std::span<const View> views) : lengths_(lengths) {
+  Cache(const Config &c, View k, View lengths, std::span<const View> views)
+      : lengths_(lengths), pages_(narrow(k.dim(0))) {
     takeFirst(views, c.problem.page_size != 0, table_);
     takeFirst(views, c.problem.page_offsets, offsets_);
     takeFirst(views, c.problem.begins, begins_);
@@ -104,9 +105,17 @@ public:
   }
   /// Returns the page of a key of a sequence. There are pages.
   Value pageOf(Value sequence, Value key) const {
-    if (!offsets_)
-      return table_->gather(sequence, key / page_size_);
-    return table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_);
+    const Value page = offsets_ ? table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
+                                : table_->gather(sequence, key / page_size_);
+    deviceAssert((page >= 0) & (page < pages_), "sequence, entry of page_table, and its page, which does not exist",
+                 listed({narrow(sequence), narrow(key) / page_size_, page}));
+    return page;
+  }
+  /// Asserts that memory holds the keys of a sequence.
+  void assertRoom(Value sequence, const Interval &keys) const {
+    const Value length = lengths_.gather(sequence);
+    deviceAssert(length == keys.end, "sequence, its length, and the keys that it has room for",
+                 listed({narrow(sequence), length, keys.end}));
   }
   std::span<const View> others; ///< The tensors that follow in the views.
 
@@ -130,6 +139,7 @@ private:
 
   View lengths_;
   std::optional<View> table_, offsets_, begins_;
+  Value pages_;
   std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
   int page_size_ = 0;
 };
@@ -278,6 +288,7 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
 
 Sequence sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value batch) {
   const Interval keys = cache.gather(batch);
+  cache.assertRoom(batch, keys);
   return {batch, keys, Blocks(c, keys, n.queries)};
 }
 

@@ -15,10 +15,14 @@ constexpr int kChunk = 64;      ///< Sequences that it looks at together.
 void intervals(View own, View other, Value before, Value after, View begin, View end) {
   const Value sequences = narrow(own.dim(0)) - 1;
   const Value at = narrow(programId(0) * kPositions) + iota(kPositions); // [kPositions]
-  Var passed = fill({kPositions}, 0);                                    // Sequences that end before the position.
+  const Value all = own.gather(sequences), positions = narrow(begin.dim(0));
+  deviceAssert(all <= positions, "the last offset, and the positions that there are", listed({all, positions}));
+  Var passed = fill({kPositions}, 0); // Sequences that end before the position.
   for (Value first : range(0, wide(sequences), kChunk)) {
     const Value number = narrow(first) + iota(kChunk);
     const Value ends = select(number < sequences, own.gather(number + 1), 0x7fffffff);
+    const Value falls = reduceMin(select(ends < own.gather(number), number + 1, 0x7fffffff), 0); // [1]
+    deviceAssert(falls == 0x7fffffff, "the first offset that is less than the one before it", falls);
     passed = passed + reduceSum(select(asRow(ends) <= asColumn(at), 1, 0), 1);
   }
   const Value sequence = min(passed, sequences - 1), last = other.gather(sequence + 1);

@@ -93,15 +93,15 @@ private:
       if (const int64_t lost = records.count() - recordsOf(layout_); lost > 0)
         print_(name() + ": " + std::to_string(lost) + " more records had no room in the buffer\n");
     }
-    if (!report.element && records.count() > recordsOf(layout_) && checksElements())
+    if (!report.error && records.count() > recordsOf(layout_) && mayFail())
       return {ErrorCode::launch_failed, "prints left no room in the buffer for a report of an element that is not "
-                                        "finite; print in fewer program instances"};
-    return report.element ? Status(ErrorCode::launch_failed, *report.element) : Status();
+                                        "finite, or of an assertion; print in fewer program instances"};
+    return report.error ? Status(ErrorCode::launch_failed, *report.error) : Status();
   }
 
-  bool checksElements() const {
+  bool mayFail() const {
     return std::ranges::any_of(layout_.sites,
-                               [](const DebugSite &site) { return site.kind == DebugSite::Kind::element; });
+                               [](const DebugSite &site) { return site.kind != DebugSite::Kind::print; });
   }
 
   DebugLayout layout_;

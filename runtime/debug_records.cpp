@@ -124,12 +124,21 @@ private:
   Words words_;
 };
 
-std::string printed(const DebugSite &site, Words record) {
+/// Returns a text such as "n = 3 (program instance 2, 0, 0)"; that of a tile has its rows, too.
+std::string named(const DebugSite &site, Words record) {
   const Elements elements(site, record.subspan(kLoops + site.loops.size()));
   const std::string place = "(" + placeOf(site, record) + ")";
-  if (site.shape.empty())
-    return lineOf(site) + site.name + " = " + elements[0] + " " + place + "\n";
-  return lineOf(site) + site.name + ": " + typeOf(site) + elements.summary() + " " + place + "\n" + elements.rows();
+  if (elementsOf(site) == 1)
+    return site.name + " = " + elements[0] + " " + place + "\n";
+  return site.name + ": " + typeOf(site) + elements.summary() + " " + place + "\n" + elements.rows();
+}
+
+std::string printed(const DebugSite &site, Words record) { return lineOf(site) + named(site, record); }
+
+std::string failed(const DebugSite &site, Words record) {
+  std::string text = lineOf(site) + "assertion failed: " + named(site, record);
+  text.pop_back(); // The end of the line.
+  return text;
 }
 
 //===-- Elements that are not finite -----------------------------------------------------------------------------===//
@@ -152,8 +161,9 @@ DebugReport readRecords(const DebugLayout &layout, std::span<const int32_t> word
     const DebugSite &site = layout.sites[static_cast<size_t>(words[kSite])];
     if (site.kind == DebugSite::Kind::print)
       report.prints.push_back(printed(site, words.first(size)));
-    else if (!report.element)
-      report.element = reported(site, words.first(size));
+    else if (!report.error)
+      report.error =
+          site.kind == DebugSite::Kind::assertion ? failed(site, words.first(size)) : reported(site, words.first(size));
   }
   return report;
 }

@@ -13,8 +13,8 @@
 namespace tegula {
 
 struct DebugReport {
-  std::vector<std::string> prints;    ///< One text for each record of a print, in the order of the records.
-  std::optional<std::string> element; ///< The first element that is not finite.
+  std::vector<std::string> prints;  ///< One text for each record of a print, in the order of the records.
+  std::optional<std::string> error; ///< The first element that is not finite, or the first assertion that failed.
 };
 
 /// Reads records. Each has `layout.record_words` words; incomplete ones at the end are left out.

@@ -44,6 +44,7 @@ struct KernelCache::State {
   std::atomic<CompilePolicy> policy;
   std::shared_ptr<Device> device;
   FiniteCheck checkFinite;
+  bool deviceAsserts;
   PrintHandler print;
   ForkGuard fork;
   std::mutex mutex; ///< Guards `entries`, never held while compiling.
@@ -51,12 +52,14 @@ struct KernelCache::State {
 
   State(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options)
       : compiler(compiler), artifacts(options.artifacts), policy(options.policy), device(std::move(device)),
-        checkFinite(options.check_finite), print(options.print) {}
+        checkFinite(options.check_finite), deviceAsserts(options.device_asserts), print(options.print) {}
 
   /// Returns what a kernel of this program reports.
   DebugOptions debugOptions(std::string_view program) const {
-    const bool prints = print && program.find("tile.print ") != std::string_view::npos;
-    return {.print = prints, .check_finite = checkFinite};
+    const auto has = [&](std::string_view op) { return program.find(op) != std::string_view::npos; };
+    return {.print = print && has("tile.print "),
+            .check_finite = checkFinite,
+            .device_asserts = deviceAsserts && has("tile.assert ")};
   }
 
   Result get(const CompileRequest &request, CompilePolicy policy) {

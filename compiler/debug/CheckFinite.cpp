@@ -65,7 +65,7 @@ static StringRef nameOf(Operation *op) {
 /// Returns true if a NaN that this use reads can only reach the result of elementwise arithmetic, or a decision.
 static bool staysElementwise(OpOperand &use) {
   Operation *user = use.getOwner();
-  return isElementwise(user) || isa<arith::CmpFOp, tile::PrintOp>(user);
+  return isElementwise(user) || isa<arith::CmpFOp, tile::PrintOp, tile::AssertOp>(user);
 }
 
 /// Returns the first op in the block of `tile` that, itself or inside it, does more with the tile than elementwise

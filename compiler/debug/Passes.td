@@ -44,12 +44,13 @@ def CheckFinite : Pass<"check-finite", "::mlir::func::FuncOp"> {
 def WriteRecords : Pass<"write-records"> {
   let summary = "replaces prints and reports by stores to a buffer that the launch reads";
   let description = [{
-    Adds a parameter, the buffer of DebugLayout (artifact.h), and replaces each `tile.print` and `tile.report_element`.
+    Adds a parameter, the buffer of DebugLayout (artifact.h), and replaces each `tile.print`, `tile.assert` and
+    `tile.report_element`. A `tile.assert` becomes a branch that writes a record where its condition is false.
     `tile.next_work` counts the records, so each has its own row of the buffer. A record whose row is outside the buffer
     is dropped, as any store is.
 
     The module gets the attributes `tile.record_words` and `tile.record_sites`, from which the host reads the records.
-    Without the option `print`, prints are erased. A function without anything to write does not change.
+    Without the options `print` and `asserts`, prints and assertions are erased. A function without anything to write does not change.
 
     ```mlir
     tile.print "s" %s : f32
@@ -66,8 +67,9 @@ def WriteRecords : Pass<"write-records"> {
     tile.scatter_add %bits, %records[%rows, %words] : tensor<1xi32>, !tile.view<2xi32>, tensor<1xi32>, tensor<1xi32>
     ```
   }];
-  let options = [Option<"print", "print", "bool", "false", "Write what tile.print prints">];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [Option<"print", "print", "bool", "false", "Write what tile.print prints">,
+                 Option<"asserts", "asserts", "bool", "false", "Write which tile.assert fails">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif

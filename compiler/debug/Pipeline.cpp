@@ -15,7 +15,7 @@ void buildDebugPipeline(mlir::OpPassManager &passes, const DebugOptions &options
   if (options.check_finite != FiniteCheck::none)
     passes.addNestedPass<mlir::func::FuncOp>(
         createCheckFinite({.infinities = options.check_finite == FiniteCheck::inf}));
-  passes.addPass(createWriteRecords({.print = options.print}));
+  passes.addPass(createWriteRecords({.print = options.print, .asserts = options.device_asserts}));
 }
 
 void registerPasses() { registerDebugPasses(); }

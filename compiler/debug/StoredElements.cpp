@@ -151,7 +151,7 @@ void StoredElements::visit(Operation *op) {
                  llvm::zip_equal(side.front().getTerminator()->getOperands(), branch.getResults()))
               followAll(yielded, result);
       })
-      .Case<scf::YieldOp, arith::CmpFOp, tile::PrintOp>([](Operation *) {})
+      .Case<scf::YieldOp, arith::CmpFOp, tile::PrintOp, tile::AssertOp>([](Operation *) {})
       .Default([&](Operation *other) {
         const bool elementwise = other->hasTrait<OpTrait::Elementwise>() && other->getNumResults() == 1 &&
                                  isa<FloatType>(getElementTypeOrSelf(other->getResult(0)));

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace tegula::debug {
 #define GEN_PASS_DECL_WRITERECORDS
@@ -67,7 +68,10 @@ DebugLayout debug::layoutOf(ModuleOp module) {
   layout.record_words = module->getAttrOfType<IntegerAttr>(kWords).getInt();
   for (auto site : sites.getAsRange<DictionaryAttr>()) {
     auto text = [&](StringRef name) { return site.getAs<StringAttr>(name).getValue().str(); };
-    DebugSite described{.kind = text("kind") == "print" ? DebugSite::Kind::print : DebugSite::Kind::element,
+    DebugSite described{.kind = llvm::StringSwitch<DebugSite::Kind>(text("kind"))
+                                    .Case("print", DebugSite::Kind::print)
+                                    .Case("assertion", DebugSite::Kind::assertion)
+                                    .Default(DebugSite::Kind::element),
                         .name = text("name"),
                         .location = text("location"),
                         .dtype = parseDType(text("dtype")).value_or(DType::f32),
@@ -91,14 +95,17 @@ public:
   explicit Writer(func::FuncOp function)
       : function_(function), b(function.getLoc(), OpBuilder::atBlockBegin(&function.front())) {}
 
-  void write(tile::PrintOp print) {
-    Type type = print.getValue().getType();
-    begin(print, describe(print, "print", print.getLabel(), type));
-    Value tile = isa<RankedTensorType>(type) ? print.getValue() : b.broadcast(print.getValue(), 1);
-    SmallVector<Value> words = wordsOf(tile);
-    for (auto [number, word] : llvm::enumerate(words))
-      put(word, number, words.size());
-    end(print, words.size() * cast<RankedTensorType>(tile.getType()).getNumElements());
+  void write(tile::PrintOp print) { write(print, "print", print.getLabel(), print.getValue()); }
+
+  void write(tile::AssertOp assertion) {
+    b.setInsertionPoint(assertion);
+    b.setLoc(assertion.getLoc());
+    Value holds = assertion.getCondition();
+    Value fails = arith::XOrIOp::create(b, holds, arith::ConstantIntOp::create(b, b.getI1Type(), 1));
+    auto branch = scf::IfOp::create(b, fails, /*withElseRegion=*/false);
+    branch->setAttr(tile::rare, b.getUnitAttr());
+    assertion->moveBefore(branch.thenBlock()->getTerminator());
+    write(assertion, "assertion", assertion.getLabel(), assertion.getValue());
   }
 
   void write(tile::ReportElementOp report) {
@@ -117,6 +124,16 @@ public:
   }
 
 private:
+  /// Writes the elements of `value` in the place of `op`.
+  void write(Operation *op, StringRef kind, StringRef label, Value value) {
+    begin(op, describe(op, kind, label, value.getType()));
+    Value tile = isa<RankedTensorType>(value.getType()) ? value : b.broadcast(value, 1);
+    SmallVector<Value> words = wordsOf(tile);
+    for (auto [number, word] : llvm::enumerate(words))
+      put(word, number, words.size());
+    end(op, words.size() * cast<RankedTensorType>(tile.getType()).getNumElements());
+  }
+
   /// Returns the buffer, the last parameter.
   Value records() {
     if (!records_) {
@@ -204,6 +221,8 @@ struct WriteRecords : debug::impl::WriteRecordsBase<WriteRecords> {
           writer.write(report);
         else if (auto written = dyn_cast<tile::PrintOp>(op))
           print ? writer.write(written) : written.erase();
+        else if (auto assertion = dyn_cast<tile::AssertOp>(op))
+          asserts ? writer.write(assertion) : assertion.erase();
       });
       writer.describeRecords();
     });

@@ -456,6 +456,20 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$label $value attr-dict `:` type($value)";
 }
 
+def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "makes a launch fail in which a condition is false";
+  let description = [{
+    The message has `label` and `value`. `write-records` replaces the op by stores to a buffer that the launch reads, or
+    erases it if the host does not want assertions.
+
+    ```mlir
+    tile.assert %exists "page" %page : i32
+    ```
+  }];
+  let arguments = (ins I1:$condition, StrAttr:$label, AnyTypeOf<[Tile_Tile, Tile_Scalar]>:$value);
+  let assemblyFormat = "$condition $label $value attr-dict `:` type($value)";
+}
+
 def Tile_ReportElementOp : Tile_Op<"report_element", [MemoryEffects<[MemWrite]>, AllTypesMatch<["index", "bits"]>]> {
   let summary = "tells the host that an op made an element that is not finite";
   let description = [{

@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "recorder.h"
+#include "tegula/ops.h"
 #include "text.h"
 
 #include <algorithm>
@@ -280,20 +281,40 @@ static bool isPrintable(std::string_view label) {
   return std::all_of(label.begin(), label.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
+/// Returns whether a function may give `x` to the host with a label. If not, the program has failed.
+static bool checkReport(Recorder &r, const std::string &function, std::string_view label, const Term &x,
+                        Location where) {
+  if (!isPrintable(label))
+    r.fail(where, function + ": '" + std::string(label) +
+                      "' is no label; legal are printable ASCII characters, without quotes and backslashes");
+  else if (x.literal())
+    r.fail(where, function + ": a literal is known before the kernel runs; " + function +
+                      " takes a scalar or a tile of the program");
+  else
+    return true;
+  return false;
+}
+
 void print(std::string_view label, Operand x, Location where) {
   Recorder &r = Recorder::current();
   const Term term = r.use(x);
-  if (!isPrintable(label))
-    r.fail(where, "print: '" + std::string(label) +
-                      "' is no label; legal are printable ASCII characters, without quotes and backslashes");
-  else if (term.literal())
-    r.fail(where, "print: a literal is known before the kernel runs; print takes a scalar or a tile of the program");
-  else
-    r.print(term.id, std::string(label), where);
+  if (checkReport(r, "print", label, term, where))
+    r.report(Op::Print, {term.id}, std::string(label), where);
 }
 
 void print(std::string_view label, Operand x, Operand condition, Location where) {
-  when(condition, [&] { print(label, x, where); }, {}, where);
+  when(
+      condition, [&] { print(label, x, where); }, {}, where);
+}
+
+void deviceAssert(Operand condition, std::string_view label, Operand x, Location where) {
+  Recorder &r = Recorder::current();
+  const Term term = r.use(x);
+  if (!checkReport(r, "deviceAssert", label, term, where))
+    return;
+  const NodeId holds = Converter(r, "deviceAssert", where).condition(r.use(condition));
+  const Value everywhere = all(r.value(holds, where), where);
+  r.report(Op::Assert, {r.use(everywhere).id, term.id}, std::string(label), where);
 }
 
 } // namespace tegula

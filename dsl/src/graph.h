@@ -97,6 +97,7 @@ enum class Form : uint8_t {
   X(Scatter, "tile.scatter", Special)                                                                                  \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
   X(Print, "tile.print", Special)                                                                                      \
+  X(Assert, "tile.assert", Special)                                                                                    \
   X(Columns, "tile.columns", Special)                                                                                  \
   X(Join, "tile.join", Special)                                                                                        \
   X(Random, "tile.random", Special)                                                                                    \
@@ -137,7 +138,7 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot and a print, its label.
+  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot, a print and an assert, its label.
   int64_t number = 0; ///< An axis, a first column, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;

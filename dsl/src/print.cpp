@@ -62,7 +62,7 @@ private:
 
   static bool isEffect(Op op) {
     return op == Op::Store || op == Op::StoreWhere || op == Op::AtomicAdd || op == Op::OrderedAdd ||
-           op == Op::Scatter || op == Op::ScatterAdd || op == Op::Print;
+           op == Op::Scatter || op == Op::ScatterAdd || op == Op::Print || op == Op::Assert;
   }
 
   std::string body(const Node &node) {
@@ -135,6 +135,8 @@ private:
       return softmaxUpdate(node);
     case Op::Print:
       return " \"" + node.text + "\" " + use(node, 0) + " : " + typeOf(node, 0);
+    case Op::Assert:
+      return " " + use(node, 0) + " \"" + node.text + "\" " + use(node, 1) + " : " + typeOf(node, 1);
     default:
       return " " + operands(node, 0) + " : " + types(node, 0);
     }

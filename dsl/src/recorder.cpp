@@ -188,10 +188,12 @@ void Recorder::effect(Op op, std::vector<NodeId> operands, Location where) {
   anchor({.op = op, .type = type, .operands = std::move(operands), .text = {}, .where = where});
 }
 
-void Recorder::print(NodeId value, std::string label, Location where) {
-  if (!poisoned(value))
-    anchor(
-        {.op = Op::Print, .type = graph_[value].type, .operands = {value}, .text = std::move(label), .where = where});
+void Recorder::report(Op op, std::vector<NodeId> operands, std::string label, Location where) {
+  for (NodeId operand : operands)
+    if (poisoned(operand))
+      return;
+  Type type = graph_[operands.back()].type;
+  anchor({.op = op, .type = type, .operands = std::move(operands), .text = std::move(label), .where = where});
 }
 
 /// Appends a node that keeps its place among the effects of its region.

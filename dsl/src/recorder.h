@@ -62,8 +62,8 @@ public:
   NodeId read(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {});
   /// Records an effect. Its operands are the tile, the view and the positions.
   void effect(Op op, std::vector<NodeId> operands, Location where);
-  /// Records that the host prints a value after its label.
-  void print(NodeId value, std::string label, Location where);
+  /// Records an op that gives the last operand, a value, to the host with a label.
+  void report(Op op, std::vector<NodeId> operands, std::string label, Location where);
 
   // Vars.
   uint32_t declare(NodeId initial, Location where);

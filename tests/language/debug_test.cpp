@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -34,7 +35,9 @@ protected:
   }
 
   KernelCacheOptions options(FiniteCheck check) {
-    return {.check_finite = check, .print = [this](std::string_view text) { printed.emplace_back(text); }};
+    return {.check_finite = check, .device_asserts = asserts, .print = [this](std::string_view text) {
+              printed.emplace_back(text);
+            }};
   }
 
   /// Records kernel(views of the arrays...) and runs it with a check.
@@ -65,6 +68,7 @@ protected:
   }
 
   std::vector<std::string> printed;
+  bool asserts = false;
   int marked = 0; ///< The number of a line of the kernel.
 };
 
@@ -149,6 +153,41 @@ TEST_P(Debug, LeavesOutTheMiddleOfALargeTile) {
   EXPECT_THAT(printed[0], HasSubstr("min 1, max 1, 1 nan"));
   EXPECT_THAT(printed[0], HasSubstr("  [0, 0] 1 nan 1 1 ... 1 1 1 1\n"));
   EXPECT_EQ(std::count(printed[0].begin(), printed[0].end(), '\n'), 1 + 4 + 1 + 4);
+}
+
+TEST_P(Debug, AnAssertionThatFailsIsAnError) {
+  Array<int32_t> numbers({4}, 3);
+  numbers.data[2] = 70;
+  const auto kernel = [this](View Numbers) {
+    for (Value i : range(0, 4)) {
+      Value number = Numbers.gather(i);
+      marked = __LINE__ + 1;
+      deviceAssert(number < 64, "number", number);
+    }
+  };
+  EXPECT_THAT(launch(FiniteCheck::none, {}, kernel, numbers).message(), Not(HasSubstr("assertion")));
+  asserts = true;
+  const Status status = launch(FiniteCheck::none, {}, kernel, numbers);
+  EXPECT_EQ(status.code(), ErrorCode::launch_failed);
+  EXPECT_THAT(status.message(), HasSubstr(line(marked) + ": assertion failed: number = 70 (program instance 0, 0, 0, "
+                                                         "loop at "));
+  EXPECT_THAT(status.message(), EndsWith(" at 2)"));
+  numbers.data[2] = 63;
+  EXPECT_TRUE(launch(FiniteCheck::none, {}, kernel, numbers).ok());
+  EXPECT_THAT(printed, IsEmpty());
+}
+
+TEST_P(Debug, AssertionsOfTilesHoldForAllElements) {
+  Array<int32_t> numbers({4}, 3);
+  const auto kernel = [](View Numbers) {
+    Value number = Numbers.load(0, {4});
+    deviceAssert(number == 3, "numbers", number);
+  };
+  asserts = true;
+  EXPECT_TRUE(launch(FiniteCheck::nan, {}, kernel, numbers).ok());
+  numbers.data[3] = 5;
+  EXPECT_THAT(launch(FiniteCheck::nan, {}, kernel, numbers).message(),
+              HasSubstr(": assertion failed: numbers: i32 [4] (program instance 0, 0, 0)\n  [0] 3 3 3 5"));
 }
 
 TEST_P(Debug, CountsWhatHasNoRoom) {

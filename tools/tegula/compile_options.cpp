@@ -95,6 +95,7 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
   addSchedule(command, options.schedule);
   addCheckFinite(command, options.debug.check_finite);
   command.add_flag("--print", options.debug.print, "Keep the program's prints, which write to a buffer");
+  command.add_flag("--device-asserts", options.debug.device_asserts, "Keep the program's assertions, too");
   command.footer(kExamples);
 }
 

@@ -51,6 +51,7 @@ std::optional<FiniteCheck> parseFiniteCheck(std::string_view word);
 struct DebugOptions {
   bool print = false; ///< print() of the language has an effect.
   FiniteCheck check_finite = FiniteCheck::none;
+  bool device_asserts = false; ///< deviceAssert() of the language has an effect.
 
   bool operator==(const DebugOptions &) const = default;
 };
@@ -93,11 +94,13 @@ struct TensorMap {
 struct DebugSite {
   enum class Kind : uint8_t {
     print,   ///< A record has all elements of the value, in row-major order.
+    /// A record has all elements of the value of an assertion that failed, in row-major order.
+    assertion,
     element, ///< A record has the row-major index of an element that is not finite, and its bits as an f32.
   };
 
   Kind kind = Kind::print;
-  std::string name;     ///< The label of a print; the operation that made an element.
+  std::string name;     ///< The label of a print or an assertion; the operation that made an element.
   std::string location; ///< "attention.cpp:17"; empty if the program has no locations.
   DType dtype = f32;
   std::vector<int64_t> shape;     ///< Empty for a scalar.

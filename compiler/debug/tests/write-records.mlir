@@ -1,5 +1,6 @@
 // RUN: tegula-opt --write-records=print --mlir-print-debuginfo --split-input-file %s | FileCheck %s
 // RUN: tegula-opt --write-records --split-input-file %s | FileCheck %s --check-prefix=OFF
+// RUN: tegula-opt --write-records=asserts --split-input-file %s | FileCheck %s --check-prefix=ASSERT
 
 // CHECK: module attributes {tile.record_sites = [
 // CHECK-SAME: {dtype = "bf16", kind = "print", location = "a.cpp:7", loops = ["a.cpp:5"], name = "s", shape = array<i64: 4, 8>}
@@ -38,6 +39,24 @@ func.func @in_a_loop(%x: !tile.view<2xbf16>) {
     tile.print "s" %s : tensor<4x8xbf16> loc("a.cpp":7:0)
     tile.print "i" %i : index loc("a.cpp":8:0)
   } loc("a.cpp":5:0)
+  return
+}
+
+// -----
+
+// An assertion is a branch in which a record is written.
+// ASSERT-LABEL: func.func @an_assertion
+// ASSERT-SAME: %[[HOLDS:[a-z0-9]*]]: i1
+// ASSERT: %[[FAILS:.*]] = arith.xori %[[HOLDS]], %true
+// ASSERT: scf.if %[[FAILS]] {
+// ASSERT: tile.next_work
+// ASSERT: tile.scatter_add
+// ASSERT: } {tile.rare}
+// ASSERT-NOT: tile.assert
+// OFF-LABEL: func.func @an_assertion
+// OFF-NEXT: return
+func.func @an_assertion(%holds: i1, %page: i32) {
+  tile.assert %holds "page" %page : i32
   return
 }
 

@@ -74,8 +74,7 @@ class Block {
 public:
   Block() = default;
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, Block> && std::invocable<F &>)
-  Block(F &&function)
+  requires(!std::same_as<std::remove_cvref_t<F>, Block> && std::invocable<F &>) Block(F &&function)
       : object_(const_cast<void *>(static_cast<const void *>(&function))),
         call_([](void *object) { (*static_cast<std::remove_reference_t<F> *>(object))(); }) {}
   void operator()() const {
@@ -97,5 +96,10 @@ void when(Operand condition, Block then, Block otherwise = {}, Location where = 
 void print(std::string_view label, Operand x, Location where = Location::current());
 /// The same in program instances, or iterations, in which the scalar `condition` is true.
 void print(std::string_view label, Operand x, Operand condition, Location where = Location::current());
+
+/// Makes a launch fail in which `condition`, or an element of it, is false. The message has the line, `label`, the
+/// scalar or tile `x`, and the program instance. The label is as for print(). Only hosts that ask for it
+/// (KernelCacheOptions::device_asserts) have a kernel with the statement, which is slow.
+void deviceAssert(Operand condition, std::string_view label, Operand x, Location where = Location::current());
 
 } // namespace tegula

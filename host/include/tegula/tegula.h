@@ -134,7 +134,10 @@ typedef struct tegula_context_options {
   /* TEGULA_FINITE_...: kernels are slow, each launch waits, and TEGULA_LAUNCH_FAILED names the line of the program and
    * the element that is the first one not finite. */
   int32_t check_finite;
-  int32_t reserved; /* 0 */
+  /* Not 0: TEGULA_LAUNCH_FAILED names the first deviceAssert() of a kernel whose condition is false. Decoding asserts that
+   * lengths and the pages that sequences need exist, and tegula_plan_create_packed that offsets do not decrease and end
+   * where the tensors do. Kernels with assertions are slow, and each launch waits. */
+  int32_t device_asserts;
 } tegula_context_options;
 
 /* Makes a context. `options` may be NULL. Starts no thread and no process. */

@@ -108,6 +108,10 @@ void bindControl(nb::module_ &module) {
           print(name, x, operandOf(condition), here());
       },
       "label"_a, "x"_a, "condition"_a = nb::none());
+  module.def(
+      "device_assert",
+      [](Operand condition, const std::string &label, Operand x) { deviceAssert(condition, label, x, here()); },
+      "condition"_a, "label"_a, "x"_a);
 }
 
 } // namespace tegula_python

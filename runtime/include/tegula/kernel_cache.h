@@ -25,12 +25,15 @@ struct KernelCacheOptions {
   /// has the line of the program, the operation, the element and the program instance. Tensors then hold what the
   /// kernel wrote.
   FiniteCheck check_finite = FiniteCheck::none;
+  /// A launch returns launch_failed for the first deviceAssert() of the language whose condition is false. Without it
+  /// they have no effect.
+  bool device_asserts = false;
   /// Receives what print() of the language gives. Without it, print() has no effect.
   PrintHandler print = {};
 };
 
 /// The kernels of one device, in memory. Thread-safe. Kernels stay loaded until the cache is destroyed and the host has
-/// let go of them. A kernel that reports (check_finite, print) is slow, keeps its device alive, and each launch waits
+/// let go of them. A kernel that reports (check_finite, device_asserts, print) is slow, keeps its device alive, and each launch waits
 /// for it. It is compiled in each process, because its text names lines that the key of a saved kernel leaves out.
 class KernelCache {
 public:
