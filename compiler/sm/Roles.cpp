@@ -59,13 +59,13 @@ int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
   return std::min(perMultiprocessor / (kWarpSize * warps * blocks), maxPerThread) / unit * unit * warps;
 }
 
-void RolesOp::build(OpBuilder &b, OperationState &state, ArrayRef<Role> roles) {
+void RolesOp::build(OpBuilder &b, OperationState &state, ArrayAttr roles) {
   SmallVector<StringRef> names;
   SmallVector<int64_t> warps, registers;
-  for (const Role &role : roles) {
-    names.push_back(role.name);
-    warps.push_back(role.warps);
-    registers.push_back(role.registers);
+  for (auto role : roles.getAsRange<RoleAttr>()) {
+    names.push_back(role.getName());
+    warps.push_back(role.getWarps());
+    registers.push_back(role.getRegisters());
     ensureTerminator(*state.addRegion(), b, state.location);
   }
   state.addAttribute(getNamesAttrName(state.name), b.getStrArrayAttr(names));

@@ -438,7 +438,7 @@ def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
                        OptionalAttr<DenseI64ArrayAttr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$turns);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::tegula::sm::Role>":$roles)>];
+  let builders = [OpBuilder<(ins "::mlir::ArrayAttr":$roles)>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

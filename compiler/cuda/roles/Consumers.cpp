@@ -35,7 +35,7 @@ private:
       for (Operation &fed : region->front())
         if (rings_.isProducerLoaded(&fed))
           places_[&fed] = loop.getInits().size();
-    carryRingPosition(loop, rings_.slotsIn(loop));
+    carryRingPosition(loop, slotsIn(loop));
   }
 
   /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is

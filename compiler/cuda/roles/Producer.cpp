@@ -2,6 +2,7 @@
 // The program of the producer: the loops of the consumers' program with its loads to shared memory only.
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -116,7 +117,7 @@ private:
     setPositions(loops, carriedIn(copy));
     loadBlock(*bodyOf(loop), positions_.lookup(loop));
     if (rings_.areFilledIn(loop))
-      positions_[loop] = positions_[loop].next(b_, rings_.slotsIn(loop));
+      positions_[loop] = positions_[loop].next(b_, slotsIn(loop));
     scf::YieldOp::create(b_, positionsOf(loops));
     setPositions(loops, copy->getResults().take_back(2 * loops.size()));
   }

@@ -2,6 +2,7 @@
 #include "compiler/cuda/roles/analysis/Rings.h"
 
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -11,10 +12,7 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-int64_t cuda::slotsIn(Loop loop, int64_t stages) {
-  bool isInnermost = loop && bodyOf(loop)->getOps<scf::ForOp>().empty();
-  return isInnermost ? stages : loop ? 2 : 1;
-}
+int64_t cuda::slotsIn(Loop loop) { return loop ? loop->getAttrOfType<IntegerAttr>(kSlots).getInt() : 1; }
 
 sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from, StringRef to) {
   auto type = sm::ChannelType::get(b.getContext(), slots, tile);
@@ -107,7 +105,7 @@ Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
   return found;
 }
 
-Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
+Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches) {
   for (sm::LoadSharedOp fetch : loads_) {
     b.setLoc(fetch.getLoc());
     channels_[fetch] = makeChannel(b, fetch.getType(), slotsIn(loopOf(fetch)), kLoad, kCompute);

@@ -20,12 +20,8 @@ inline mlir::ValueRange carriedIn(Loop loop) { return mlir::ValueRange(bodyOf(lo
 /// Returns the loop directly around `op`, or null.
 inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getParentOp()); }
 
-/// Returns the number of slots of a ring whose tiles are loaded in `loop`: `stages` in an innermost loop; 2 in an outer
-/// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
-int64_t slotsIn(Loop loop, int64_t stages);
-
-/// The role that computes, and the one that loads tiles for it.
-constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load";
+/// Returns the number of slots of the rings that are filled in `loop`, as planned; 1 if `loop` is null.
+int64_t slotsIn(Loop loop);
 
 /// Creates a channel of `slots` tiles, with its ring in shared memory, or of work indices if `tile` is null. If the
 /// readers fill it for each other, each of their warpgroups has a full mbarrier of its own.
@@ -51,8 +47,8 @@ Loop carryRingPosition(Loop loop, int64_t slots);
 /// draws work indices.
 class Rings {
 public:
-  /// Creates the channels at the insertion point of `b`. A channel of an innermost loop has `stages` slots.
-  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches, int64_t stages);
+  /// Creates the channels at the insertion point of `b`.
+  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches);
 
   llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
   llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
@@ -60,7 +56,6 @@ public:
   bool isProducerLoaded(mlir::Operation *op) const { return channels_.contains(op); }
   /// Returns the channel through which the tile or the work index of `op` passes.
   mlir::Value of(mlir::Operation *op) const { return channels_.at(op); }
-  int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
 
   /// Returns the load whose release also frees this load's slot, or null.
   sm::LoadSharedOp releasedWith(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
@@ -80,7 +75,6 @@ private:
   void findCompanion(sm::LoadSharedOp fetch);
 
   llvm::SmallVector<sm::LoadSharedOp> loads_;
-  int64_t stages_;
   llvm::SetVector<tile::NextWorkOp> work_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> channels_; ///< By the op that loads a tile or draws a work index.
   llvm::DenseMap<mlir::Operation *, sm::LoadSharedOp> companions_;

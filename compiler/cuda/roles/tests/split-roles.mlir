@@ -1,4 +1,4 @@
-// RUN: tegula-opt --specialize-warps --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: tegula-opt --plan-roles --split-roles --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
@@ -44,6 +44,40 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
       %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
       scf.yield %s : tensor<128x64xf32, #c>
     }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The plan decides: the number of slots, the registers, and which load is left to all warps. Its attributes end here.
+// CHECK-LABEL: func @presets(
+// CHECK-NOT: attributes
+// CHECK: sm.channel %{{.*}} from load to [compute] : !sm.channel<5, !sm.shared<64x64xbf16, 128>>
+// CHECK-NOT: sm.channel
+// CHECK: compute warps 4 registers 216 {
+// CHECK: sm.load_shared %arg1
+// CHECK-NOT: tile.slots
+// CHECK: load warps 1 registers 56 {
+// CHECK: %c4_i32
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @presets(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) attributes {
+      sm.roles = [#sm.role<"compute" warps 4 registers 216>, #sm.role<"load" warps 1 registers 56>]} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %qs = sm.load_shared %q[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] {tile.role = "compute"}
+        : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %s : tensor<64x64xf32, #c>
+    } {tile.slots = 5 : i64}
     return
   }
 }
