@@ -170,7 +170,7 @@ static LogicalResult verifyRelease(ReleaseOp release) {
 /// Checks that the role of `op` is one of those that its channel names, and has the right warps for it.
 static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event) {
   const RoleRef role = *roleOf(op);
-  if (event.isOfWriter() && event.kind != RoleEvent::Kind::store && role.warps() != 1)
+  if (event.isOfWriter() && !isa<ProducerStoreOp>(op) && role.warps() != 1)
     return op->emitOpError("fills a slot in the role '")
            << role.name() << "' of " << role.warps() << " warps; a role of one warp may";
   auto release = dyn_cast<ReleaseOp>(*op);
@@ -326,10 +326,11 @@ LogicalResult ProducerStoreOp::verify() {
   if (SharedType slot = getChannel().getType().getTile();
       !slot || slot.getElementType() != getTile().getType().getElementType())
     return emitOpError("stores ") << getTile().getType() << " to a channel of other elements";
-  if (ChannelOp channel = channelOf(getChannel()); channel && !channel.getPerWarpgroup())
-    return emitOpError("stores to a channel without an mbarrier for each warpgroup");
-  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
-    return emitOpError("stores to a channel whose slots are released");
+  if (ChannelOp channel = channelOf(getChannel());
+      channel && channel.getPerWarpgroup() && llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
+    return emitOpError("stores to a channel per_warpgroup whose slots are released");
+  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ProducerLoadOp>))
+    return emitOpError("stores to a channel to which TMA loads");
   return verifyIsInRole(*this);
 }
 

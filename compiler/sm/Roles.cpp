@@ -93,7 +93,8 @@ static int64_t releasesOf(ChannelOp channel, RoleRef role) {
 Protocol tegula::sm::protocolOf(ChannelOp channel) {
   RolesOp roles = *channel->getBlock()->getOps<RolesOp>().begin();
   const RoleRef from = *findRole(roles, channel.getFrom());
-  Protocol protocol{1, 1, 0};
+  const bool isStored = llvm::any_of(channel->getUsers(), llvm::IsaPred<ProducerStoreOp>);
+  Protocol protocol{1, isStored ? from.warps() : 1, 0};
   if (channel.getPerWarpgroup())
     protocol = {from.warpgroups(), kWarpsPerWarpgroup, 0};
   for (Attribute name : channel.getTo())

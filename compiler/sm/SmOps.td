@@ -520,12 +520,15 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
 }
 
 def Sm_ProducerStoreOp : Sm_Op<"producer_store", [Sm_RoleEvents]> {
-  let summary = "writes a tile from registers to a slot of a channel that consumers fill for each other";
+  let summary = "writes a tile from registers to a slot of a channel";
   let description = [{
-    Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
-    `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the channel
-    must have enough of them that every reader of a tile is over when its slot is written again. `exchange-tiles` counts
-    them.
+    Waits until the slot is empty. Each warp of the role then writes its elements of the tile and arrives at the full
+    mbarrier, which counts the warps.
+
+    In a channel `per_warpgroup`, which warpgroups fill for each other, a warp arrives at the mbarrier of its warpgroup.
+    An `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots, and no
+    store waits: the channel must have enough slots that every reader of a tile is over when its slot is written again.
+    `exchange-tiles` counts them.
 
     ```mlir
     sm.producer_store %ds, %c[%slot] phase %phase

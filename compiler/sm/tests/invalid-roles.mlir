@@ -569,7 +569,7 @@ module attributes {tile.num_warps = 4 : i64} {
     %b = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+1 {{stores to a channel whose slots are released}}
+        // expected-error @+1 {{stores to a channel per_warpgroup whose slots are released}}
         sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }

@@ -264,10 +264,15 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
 
 /// Lets MMAs, which read in the asynchronous proxy, see what the lanes have written.
 static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
+  const bool isOfWarpgroup = sm::channelOf(op.getChannel()).getPerWarpgroup();
+  if (!isOfWarpgroup)
+    waitForSlot(t, op);
   writeTile(t, op.getTile(), slotOf(t, op.getChannel(), op.getSlot()));
   t.gpu.fenceAsync();
   t.gpu.syncWarp();
-  t.gpu.arrive(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t)), t.isFirstLane());
+  t.gpu.arrive(isOfWarpgroup ? storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t))
+                             : fullMbarrier(t, op.getChannel(), op.getSlot()),
+               t.isFirstLane());
   return success();
 }
 

@@ -411,3 +411,33 @@ func.func @no_barriers() {
   }
   return
 }
+
+// -----
+
+// A role that stores for another one waits until the slot is empty. Its four warps arrive at the full mbarrier.
+// CHECK-LABEL: func.func @stored
+// CHECK: mbarrier.init{{.*}} [$0], 4;
+// CHECK: mbarrier.try_wait.parity
+// CHECK: stmatrix
+// CHECK: fence.proxy.async
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: mbarrier.arrive
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @stored(%slot: i32, %phase: i32) {
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
+    %t = sm.channel %ring from transpose to [compute] : !sm.channel<1, !tile>
+    sm.roles {
+      compute warps 4 registers 200 barrier 1 {
+        %a = sm.consumer_wait %t[%slot] phase %phase : !sm.channel<1, !tile>
+        sm.release %t[%slot] : !sm.channel<1, !tile>
+      }
+      transpose warps 4 registers 40 barrier 2 {
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        sm.producer_store %x, %t[%slot] phase %phase : tensor<64x64xbf16, #c>, !sm.channel<1, !tile>
+      }
+    }
+    return
+  }
+}
