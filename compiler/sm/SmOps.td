@@ -120,6 +120,22 @@ def Sm_ToSharedOp : Sm_Op<"to_shared", [Pure]> {
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` qualified(type($result))";
 }
 
+def Sm_TransposeOp : Sm_Op<"transpose"> {
+  let summary = "the transpose of a tile in shared memory, in shared memory";
+  let description = [{
+    For an operand that the tensor cores must read K-major, while memory has it the other way. `plan-roles` decides who
+    transposes the tile: a role of its own or the warps that compute.
+
+    ```mlir
+    %bt = sm.transpose %b : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$source);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Sm_ConvertOp : Sm_Op<"convert", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{

@@ -16,10 +16,12 @@ def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
       that stays with all warps says why.
     - A `tile.load` of 1-, 2- or 4-byte elements in a loop gets it if it is a matrix of at least 1,024 elements of which
       each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
+    - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The tile has
+      at most 4,096 elements, because the role holds it in registers.
     - A loop around such loads gets `tile.slots`: `tile.num_stages` in an innermost loop, two in an outer one.
-    - The function gets `sm.roles`: the role `compute` of `tile.num_warps` warps, and the role `load` of one warp, which
-      has a warpgroup of its own. The pass divides the registers by what the roles ask for, so that the multiprocessor
-      holds `tile.instances_per_sm` thread blocks (default 1).
+    - The function gets `sm.roles`: the role `compute` of `tile.num_warps` warps, and the role `load` of one warp. With
+      the two warps of the role `transpose`, if any, it has a warpgroup of its own. The pass divides the registers by
+      what the roles need, so that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
 
     Attributes that the program has already are obeyed: `tile.role = "compute"` keeps a load with all warps, and
     `tile.role = "load"` on a load that cannot move is an error.
@@ -49,6 +51,10 @@ def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
     tiles share one release if the first one goes to registers, every warp releases the second one, and the last use of
     the first one comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the slot next,
     and each warp releases the slot.
+
+    The role `transpose` gets the loops around its transposes. It waits for a loaded tile, reads it, releases the slot
+    and stores the transpose in a second channel, from which the role `compute` takes it. The warps that compute
+    transpose what has no such role.
 
     If TMA cannot copy a matrix that goes to registers, each warp copies its own rows to the slot (`sm.fallback_copy`),
     because a single warp would be slower. Later branches that load the same tile again, such as the recompute path of

@@ -41,13 +41,14 @@ static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
 //===-- Registers -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// The needs of a role. Its threads get from `least` to `most` registers.
+/// The least and the most registers that a thread of a role needs.
 struct Demand {
-  StringRef role;
-  int64_t warps, least, most;
+  int64_t least, most;
+};
 
-  /// Returns the warps that get the role's registers, whole warpgroups.
-  int64_t paidWarps() const { return llvm::alignTo(warps, sm::kWarpsPerWarpgroup); }
+/// The registers of a thread of the role that computes, and of one of the other roles, which share a warpgroup.
+struct Registers {
+  int64_t compute, others;
 };
 } // namespace
 
@@ -55,27 +56,23 @@ struct Demand {
 /// many accumulators, so that the role that computes does not spill.
 static Demand demandOfLoads(int64_t accumulators) {
   constexpr int64_t manyAccumulators = 192;
-  return {kLoad, 1, accumulators > manyAccumulators ? 24 : 32, 40};
+  return {accumulators > manyAccumulators ? 24 : 32, 40};
 }
 
-/// Divides the registers of a thread block, in multiples of 8. Each role gets as many as it may, in order, once those
-/// after it have the least that they need.
-static SmallVector<Attribute> divideRegisters(MLIRContext *context, ArrayRef<Demand> demands, int64_t instances) {
-  constexpr int64_t unit = 8;
-  int64_t warps = 0, reserved = 0;
-  for (const Demand &demand : demands) {
-    warps += demand.paidWarps();
-    reserved += demand.paidWarps() * demand.least;
-  }
-  int64_t rest = sm::registersOfBlock(warps, instances);
-  SmallVector<Attribute> roles;
-  for (const Demand &demand : demands) {
-    reserved -= demand.paidWarps() * demand.least;
-    const int64_t registers = std::min(demand.most, (rest - reserved) / demand.paidWarps() / unit * unit);
-    rest -= demand.paidWarps() * registers;
-    roles.push_back(sm::RoleAttr::get(context, demand.role, demand.warps, registers));
-  }
-  return roles;
+/// Returns the needs of the role that transposes tiles of at most `elements` elements. It holds a tile in registers.
+static Demand demandOfTransposes(int64_t elements) {
+  constexpr int64_t forAddresses = 40, unit = 8;
+  const auto registers =
+      static_cast<int64_t>(llvm::alignTo(forAddresses + elements / (kTransposeWarps * sm::kWarpSize), unit));
+  return {registers, registers};
+}
+
+/// Divides the registers of a thread block, in multiples of 8. The `warps` that compute get as many as they may.
+static Registers divideRegisters(int64_t warps, Demand others, int64_t instances) {
+  constexpr int64_t most = 240, unit = 8, otherWarps = sm::kWarpsPerWarpgroup;
+  const int64_t all = sm::registersOfBlock(warps + otherWarps, instances);
+  const int64_t compute = std::min(most, (all - otherWarps * others.least) / warps / unit * unit);
+  return {compute, std::min(others.most, (all - warps * compute) / otherWarps / unit * unit)};
 }
 
 //===-- The plan --------------------------------------------------------------------------------------------------===//
@@ -88,7 +85,7 @@ public:
   LogicalResult run() {
     if (failed(verifySlots()) || failed(planOperands()))
       return failure();
-    if (llvm::none_of(planned_, isInLoop)) {
+    if (llvm::none_of(llvm::make_first_range(planned_), isInLoop)) {
       function_.emitRemark(tile::nameSetting(function_, "roles=load"))
           << " has no effect: no loop loads tiles that a producer could load; all warps copy";
       function_->removeAttr(kRoles);
@@ -96,8 +93,8 @@ public:
     }
     if (failed(planLoads()) || failed(planRegisters()))
       return failure();
-    for (Operation *op : planned_)
-      write(op);
+    for (auto [op, role] : planned_)
+      write(op, role);
     return success();
   }
 
@@ -136,21 +133,40 @@ private:
   }
 
   /// Plans a load for the role `load` unless its preset is another role. `why` says why that is not possible; empty if
-  /// it is.
+  /// it is. The transpose of a planned tile goes to the role `transpose`.
   LogicalResult plan(Operation *op, const std::string &why) {
     auto preset = op->getAttrOfType<StringAttr>(kRole);
     if (preset && preset != kLoad)
       return preset == kCompute ? success() : refusePreset(op, "legal are 'load' and 'compute'");
-    if (why.empty())
-      planned_.push_back(op);
-    return preset && !why.empty() ? refusePreset(op, "that role cannot load the tile: " + why) : success();
+    if (preset && !why.empty())
+      return refusePreset(op, "that role cannot load the tile: " + why);
+    if (!why.empty())
+      return success();
+    planned_.push_back({op, kLoad});
+    auto load = dyn_cast<sm::LoadSharedOp>(op);
+    if (sm::TransposeOp transpose = load ? transposeOf(load) : sm::TransposeOp())
+      planned_.push_back({transpose, kTranspose});
+    return success();
+  }
+
+  static bool isTransposed(sm::LoadSharedOp load) {
+    return llvm::any_of(load->getUsers(), llvm::IsaPred<sm::TransposeOp>);
+  }
+
+  /// Returns why no role beside `compute` can bring a tile, perhaps transposed, to MMAs; empty if one can.
+  static std::string whyNotOperand(sm::LoadSharedOp load) {
+    if (!feedsWgmma(readTileOf(load)))
+      return "other ops than MMAs read its transpose, or MMAs read both";
+    if (transposeOf(load) && ShapedType::getNumElements(load.getType().getShape()) > kMostTransposed)
+      return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " elements, in registers";
+    return whyNotProducerLoaded(load);
   }
 
   /// Plans the tiles that MMAs read.
   LogicalResult planOperands() {
     WalkResult search = function_.walk([&](sm::LoadSharedOp load) {
-      const bool isOperand = feedsWgmma(load);
-      const std::string why = isOperand ? whyNotProducerLoaded(load) : "no MMA of a warpgroup reads it";
+      const bool isOperand = feedsWgmma(readTileOf(load)) || isTransposed(load);
+      const std::string why = isOperand ? whyNotOperand(load) : "no MMA of a warpgroup reads it";
       if (isOperand && !why.empty() && isInLoop(load) && !load->hasAttr(kRole))
         load.emitRemark("all warps copy this tile, not the producer: ") << why;
       return failed(plan(load, why)) ? WalkResult::interrupt() : WalkResult::advance();
@@ -163,7 +179,7 @@ private:
     constexpr int64_t ofMbarriers = 1 << 10;
     room_ = setting("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room_ -= bytesBesideRings(function_);
-    for (Operation *op : planned_)
+    for (auto [op, role] : planned_)
       room_ -= ringBytes(op, cast<sm::SharedType>(op->getResult(0).getType()));
     for (bool arePreset : {true, false}) {
       WalkResult search = function_.walk([&](tile::LoadOp load) {
@@ -188,24 +204,41 @@ private:
 
   //===-- Roles ---------------------------------------------------------------------------------------------------===//
 
+  /// Returns the elements of the largest tile that the role `transpose` transposes; 0 if it has none.
+  int64_t transposedElements() const {
+    int64_t most = 0;
+    for (auto [op, role] : planned_)
+      if (auto transpose = dyn_cast<sm::TransposeOp>(op))
+        most = std::max(most, ShapedType::getNumElements(transpose.getType().getShape()));
+    return most;
+  }
+
   LogicalResult planRegisters() {
     if (function_->hasAttr(kRoles))
       return success();
     const int64_t warps = setting("tile.num_warps", 4), instances = setting("tile.instances_per_sm", 1);
-    const Demand demands[] = {{kCompute, warps, sm::kMinRegisters, 240},
-                              demandOfLoads(accumulatorRegisters(function_, warps))};
-    SmallVector<Attribute> roles = divideRegisters(function_.getContext(), demands, instances);
-    const int64_t registers = cast<sm::RoleAttr>(roles.front()).getRegisters();
-    if (registers < sm::kMinRegisters)
+    const int64_t transposed = transposedElements();
+    const Registers registers = divideRegisters(
+        warps, transposed ? demandOfTransposes(transposed) : demandOfLoads(accumulatorRegisters(function_, warps)),
+        instances);
+    if (registers.compute < sm::kMinRegisters)
       return function_.emitError("num_warps of ")
-             << warps << " and instances_per_sm of " << instances << " leave a thread " << registers
+             << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.compute
              << " registers; it must have " << sm::kMinRegisters << " at least";
+    SmallVector<Attribute> roles{role(kCompute, warps, registers.compute)};
+    if (transposed)
+      roles.push_back(role(kTranspose, kTransposeWarps, registers.others));
+    roles.push_back(role(kLoad, 1, registers.others));
     function_->setAttr(kRoles, b_.getArrayAttr(roles));
     return success();
   }
 
-  void write(Operation *op) {
-    op->setAttr(kRole, b_.getStringAttr(kLoad));
+  sm::RoleAttr role(StringRef name, int64_t warps, int64_t registers) {
+    return sm::RoleAttr::get(b_.getContext(), name, warps, registers);
+  }
+
+  void write(Operation *op, StringRef role) {
+    op->setAttr(kRole, b_.getStringAttr(role));
     for (Loop loop : {loopOf(op), cast_if_present<Loop>(op->getParentOfType<scf::WhileOp>().getOperation())})
       if (loop)
         loop->setAttr(kSlots, b_.getI64IntegerAttr(slotsOf(loop)));
@@ -213,8 +246,8 @@ private:
 
   func::FuncOp function_;
   Builder b_;
-  SmallVector<Operation *> planned_; ///< The loads of the role `load`.
-  int64_t room_ = 0;                 ///< The bytes that rings may still take.
+  SmallVector<std::pair<Operation *, StringRef>> planned_; ///< Ops of other roles than `compute`, and their roles.
+  int64_t room_ = 0;                                       ///< The bytes that rings may still take.
 };
 
 struct PlanRoles : cuda::impl::PlanRolesBase<PlanRoles> {

@@ -52,17 +52,32 @@ static void split(func::FuncOp function, ArrayAttr planned) {
   sm::RolesOp roles = makeRoles(function, planned);
   LocBuilder b(roles.getLoc(), roles);
   const Rings rings(b, tiles);
-  buildProducer(rings, roles);
+  for (sm::RoleRef role : sm::rolesOf(roles))
+    if (role.name() != kCompute)
+      buildProducer(rings, role);
   buildConsumers(rings, roles);
   roles.walk([](Loop loop) { loop->removeAttr(kSlots); });
+}
+
+/// Lets the warps that compute transpose the tiles that no other role transposes.
+static void expandTransposes(func::FuncOp function) {
+  const int64_t warps = tile::setting(function, "tile.num_warps", 4);
+  function.walk([&](sm::TransposeOp transpose) {
+    LocBuilder b(transpose.getLoc(), transpose);
+    Value transposed = readTransposed(b, transpose.getSource(), warps);
+    transpose.replaceAllUsesWith(sm::ToSharedOp::create(b, transpose.getType(), transposed).getResult());
+    transpose.erase();
+  });
 }
 
 namespace {
 struct SplitRoles : cuda::impl::SplitRolesBase<SplitRoles> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (auto planned = dyn_cast_if_present<ArrayAttr>(function->removeAttr(kRoles)))
         split(function, planned);
+      expandTransposes(function);
+    }
   }
 };
 } // namespace

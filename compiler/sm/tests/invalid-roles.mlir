@@ -39,7 +39,7 @@ func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_integers(%a: !sm.shared<64x64xi16, 128>, %b: !sm.shared<64x64xi16, 128>) {
-  // expected-error @+1 {{its operands must be bf16 or f16 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 64 : !sm.shared<64x64xi16, 128>, !sm.shared<64x64xi16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
@@ -63,7 +63,7 @@ func.func @product_of_two_types(%a: !sm.shared<64x64xf16, 128>, %b: !sm.shared<6
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{its operands must be bf16 or f16 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
@@ -555,6 +555,47 @@ func.func @an_addition_from_a_larger_buffer(%x: tensor<64x64xf32, #c>, %s: !sm.s
 func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
   // expected-error @+1 {{of which each warp has whole panels}}
   sm.add_out %x, %s, %v[%i, %i] : tensor<64x32xf32, #c>, !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @product_of_columns(%a: !sm.shared<64x32xf32, 128>, %b: !sm.shared<32x64xf32, 128>) {
+  // expected-error @+1 {{reads '!sm.shared<32x64xf32, 128>'; such operands must be K-major in shared memory}}
+  %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xf32, 128>, !sm.shared<32x64xf32, 128>
+    -> !sm.inflight<tensor<64x64xf32, #c>>
+  %r = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+  return
+}
+
+// -----
+
+func.func @no_transpose(%a: !sm.shared<64x32xf32, 128>) {
+  // expected-error @+1 {{which is not the transpose of a matrix}}
+  %t = sm.transpose %a : !sm.shared<64x32xf32, 128> -> !sm.shared<64x32xf32, 128>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @a_store_beside_loads(%x: tensor<64x64xbf16, #c>, %v: !tile.view<2xbf16>, %i: index) {
+  %zero = arith.constant 0 : i32
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      sm.producer_load %v[%i, %i] [64, 64], %b[%zero] phase %zero
+        : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      // expected-error @+1 {{stores to a channel to which TMA loads}}
+      sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
   return
 }
 

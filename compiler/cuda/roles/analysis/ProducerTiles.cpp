@@ -87,17 +87,26 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
   return "";
 }
 
-bool cuda::feedsWgmma(sm::LoadSharedOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct, sm::MmaOp, sm::ReadOp>) &&
-         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
+bool cuda::feedsWgmma(Operation *tile) {
+  return llvm::all_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct, sm::MmaOp, sm::ReadOp>) &&
+         llvm::any_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
 }
 
-bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
-  return feedsWgmma(fetch) && llvm::none_of(fetch->getUsers(), llvm::IsaPred<sm::ReadOp>);
+bool cuda::isReadByMmas(Operation *tile) {
+  return feedsWgmma(tile) && llvm::none_of(tile->getUsers(), llvm::IsaPred<sm::ReadOp>);
 }
 
-bool cuda::isReadByLanes(sm::LoadSharedOp fetch) {
-  return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
+bool cuda::isReadByLanes(Operation *tile) { return !llvm::all_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct>); }
+
+sm::TransposeOp cuda::transposeOf(sm::LoadSharedOp fetch) {
+  auto transpose = fetch->hasOneUse() ? dyn_cast<sm::TransposeOp>(*fetch->user_begin()) : sm::TransposeOp();
+  return transpose && transpose->getBlock() == fetch->getBlock() && isReadByMmas(transpose) ? transpose
+                                                                                            : sm::TransposeOp();
+}
+
+Operation *cuda::readTileOf(sm::LoadSharedOp fetch) {
+  sm::TransposeOp transpose = transposeOf(fetch);
+  return transpose ? transpose.getOperation() : fetch.getOperation();
 }
 
 bool cuda::isInLoop(Operation *op) { return isa<LoopLikeOpInterface>(op->getParentOp()); }
@@ -138,8 +147,6 @@ std::string cuda::whyNotProducerLoaded(sm::LoadSharedOp fetch) {
     return "its position depends on values that only the consumers have, such as values that a loop carries";
   return whyNoBox(fetch);
 }
-
-bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return feedsWgmma(fetch) && whyNotProducerLoaded(fetch).empty(); }
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   if (tile.getRank() == 1)

@@ -131,3 +131,87 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A loaded tile whose transpose MMAs read gets a third role, which holds the tile in registers.
+// CHECK-LABEL: func.func @transposed
+// CHECK-SAME: sm.roles = [#sm.role<"compute" warps 8 registers 200>, #sm.role<"transpose" warps 2 registers 104>, #sm.role<"load" warps 1 registers 104>]
+// CHECK: sm.load_shared %{{.*}} [128, 32] {tile.role = "load"}
+// CHECK: sm.load_shared %{{.*}} [32, 128] {tile.role = "load"}
+// CHECK: sm.transpose %{{.*}} {tile.role = "transpose"}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// If all warps load the tile, they transpose it, too.
+// CHECK-LABEL: func.func @transposed_by_all_warps
+// CHECK-SAME: sm.roles = [#sm.role<"compute" warps 8 registers 232>, #sm.role<"load" warps 1 registers 40>]
+// CHECK: sm.transpose %{{[0-9]+}} :
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed_by_all_warps(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] {tile.role = "compute"} : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A tile that MMAs read in both ways, and one that is too large for the registers of the role.
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  // expected-remark @+1 {{roles=load has no effect}}
+  func.func @no_role_transposes(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    scf.for %k = %c0 to %n step %c128 {
+      // expected-remark @+1 {{all warps copy this tile, not the producer: other ops than MMAs read its transpose, or MMAs read both}}
+      %as = sm.load_shared %a[%c0, %k] [128, 128] : !tile.view<2xf32> -> !sm.shared<128x128xf32, 128>
+      %at = sm.transpose %as : !sm.shared<128x128xf32, 128> -> !sm.shared<128x128xf32, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: a role transposes tiles of at most 4096 elements, in registers}}
+      %bs = sm.load_shared %b[%k, %c0] [128, 128] : !tile.view<2xf32> -> !sm.shared<128x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<128x128xf32, 128> -> !sm.shared<128x128xf32, 128>
+      %f = sm.wgmma %as, %bt depth 128 {transpose_rhs} : !sm.shared<128x128xf32, 128>, !sm.shared<128x128xf32, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      %g = sm.wgmma %at, %bt depth 128 {transpose_rhs} : !sm.shared<128x128xf32, 128>, !sm.shared<128x128xf32, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<128x128xf32, #c>>
+    }
+    return
+  }
+}

@@ -878,3 +878,110 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A tile passes through two channels. The role between them waits for it, frees its slot when its lanes have read it,
+// and stores the transpose.
+// CHECK-LABEL: func @transposed(
+// CHECK: %[[A:.*]] = sm.channel %{{.*}} from load to [compute] : !sm.channel<2, !sm.shared<128x32xf32, 128>>
+// CHECK: %[[B:.*]] = sm.channel %{{.*}} from load to [transpose] : !sm.channel<2, !sm.shared<32x128xf32, 128>>
+// CHECK: %[[BT:.*]] = sm.channel %{{.*}} from transpose to [compute] : !sm.channel<2, !sm.shared<128x32xf32, 128>>
+// CHECK: compute warps 8 registers 200 {
+// CHECK-NOT: %[[B]]
+// CHECK: %[[RHS:.*]] = sm.consumer_wait %[[BT]][%[[SLOT:.*]]] phase
+// CHECK: sm.wgmma %{{.*}}, %[[RHS]] depth 32 acc
+// CHECK: sm.release %[[BT]][%[[SLOT]]] :
+// CHECK: transpose warps 2 registers 104 {
+// CHECK: scf.for %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
+// CHECK-NEXT: %[[TILE:.*]] = sm.consumer_wait %[[B]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: %[[READ:.*]] = sm.read %[[TILE]] : {{.*}} -> tensor<32x128xf32,
+// CHECK-NEXT: %[[T:.*]] = tile.transpose %[[READ]] [1, 0]
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[B]][%[[SLOT]]] per_warp
+// CHECK-NEXT: sm.producer_store %[[T]], %[[BT]][%[[SLOT]]] phase %[[PHASE]] : tensor<128x32xf32,
+// CHECK: load warps 1 registers 104 {
+// CHECK: sm.producer_load %arg1{{.*}}, %[[B]]
+// CHECK: sm.producer_load %arg0{{.*}}, %[[A]]
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// All warps that load a tile also transpose it.
+// CHECK-LABEL: func @transposed_by_all_warps(
+// CHECK: compute warps 8 registers 232 {
+// CHECK: %[[TILE:.*]] = sm.load_shared %arg1
+// CHECK: %[[READ:.*]] = sm.read %[[TILE]]
+// CHECK: %[[T:.*]] = tile.transpose %[[READ]] [1, 0]
+// CHECK: %[[RHS:.*]] = sm.to_shared %[[T]]
+// CHECK: sm.wgmma %{{.*}}, %[[RHS]]
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed_by_all_warps(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] {tile.role = "compute"} : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A tile outside loops passes each of its channels once, so nobody releases a slot.
+// CHECK-LABEL: func @transposed_before_a_loop(
+// CHECK: %[[B:.*]] = sm.channel %{{.*}} from load to [transpose] : !sm.channel<1, !sm.shared<32x128xf32, 128>>
+// CHECK: %[[BT:.*]] = sm.channel %{{.*}} from transpose to [compute] : !sm.channel<1, !sm.shared<128x32xf32, 128>>
+// CHECK: compute warps 8
+// CHECK-NOT: sm.release %[[BT]]
+// CHECK: transpose warps 2
+// CHECK: sm.consumer_wait %[[B]]
+// CHECK-NOT: sm.release
+// CHECK: sm.producer_store %{{.*}}, %[[BT]]
+// CHECK: load warps 1
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed_before_a_loop(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %bs = sm.load_shared %b[%c0, %c0] [32, 128] : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+    %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+    scf.for %i = %c0 to %n step %c128 {
+      %as = sm.load_shared %a[%i, %c0] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 {transpose_rhs} : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+    }
+    return
+  }
+}
