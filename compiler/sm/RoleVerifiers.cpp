@@ -339,6 +339,8 @@ LogicalResult ConsumerWaitOp::verify() {
   return verifyIsInRole(*this);
 }
 
+LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }
+
 LogicalResult ProduceWorkOp::verify() { return verifyIsInRole(*this); }
 
 LogicalResult ConsumeWorkOp::verify() {

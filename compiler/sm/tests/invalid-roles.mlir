@@ -614,3 +614,11 @@ func.func @a_load_of_rows_of_four_dimensions(%v: !tile.view<4xbf16>, %ring: !sm.
   }
   return
 }
+
+// -----
+
+func.func @a_wait_for_stores_without_roles() {
+  // expected-error @+1 {{'sm.tma_store_wait' op must be in a role of 'sm.roles'}}
+  sm.tma_store_wait
+  return
+}
