@@ -12,7 +12,7 @@ using PendingGroups = llvm::MapVector<Operation *, int64_t>;
 
 namespace {
 /// The number of groups that have started since each handle, the least over all paths. A handle is an MMA in flight, or
-/// a buffer that TMA stores.
+/// a buffer that TMA may still read.
 class Ages {
 public:
   /// Starts a group. Those of the same engine grow older.
@@ -22,7 +22,9 @@ public:
       age += isOfMma(other) == isOfMma(handle);
     ages_[handle] = 0;
   }
-  bool haveStarted(Value handle) const { return ages_.contains(handle); }
+  /// Ends the stores from a buffer.
+  void end(Value buffer) { ages_.erase(buffer); }
+  bool isPending(Value buffer) const { return ages_.contains(buffer); }
   int64_t of(Value handle) const { return ages_.lookup(handle); }
   /// Lets each of `heirs` stand for the MMA in flight that one of `values` stands for.
   void handOn(ValueRange heirs, ValueRange values) {
@@ -48,6 +50,7 @@ public:
   explicit GroupWalk(Operation *root) { visitRegions(root); }
 
   PendingGroups takePending() { return std::move(pending_); }
+  Operation *earlyWrite() const { return earlyWrite_; }
 
 private:
   void visitRegions(Operation *op) {
@@ -62,6 +65,7 @@ private:
   }
 
   void visit(Operation *op) {
+    checkWrites(op);
     if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
       visitLoop(loop);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -81,8 +85,17 @@ private:
   /// Adds nothing on a path without a store, such as that to the first iteration of a loop.
   void addStoreWait(TmaStoreWaitOp wait) {
     Value buffer = wait.getShared() ? tile::rootOf(wait.getShared()) : Value();
-    if (ages_.haveStarted(buffer))
+    if (ages_.isPending(buffer))
       addWait(wait, buffer);
+    ages_.end(buffer);
+  }
+
+  void checkWrites(Operation *op) {
+    auto isEarly = [&](const Access &access) {
+      return access.kind == AccessKind::write && !access.goesOn() && ages_.isPending(tile::rootOf(access.place->get()));
+    };
+    if (op->getNumRegions() == 0 && llvm::any_of(accessesOf(op), isEarly))
+      earlyWrite_ = op;
   }
 
   void addWait(Operation *op, Value handle) {
@@ -124,7 +137,9 @@ private:
 
   Ages ages_;
   PendingGroups pending_;
+  Operation *earlyWrite_ = nullptr;
 };
 } // namespace
 
 PendingGroups tegula::sm::pendingGroups(Operation *root) { return GroupWalk(root).takePending(); }
+Operation *tegula::sm::findEarlyWrite(Operation *root) { return GroupWalk(root).earlyWrite(); }

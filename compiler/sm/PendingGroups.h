@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many younger MMAs or stores may still run when a wait for an older one is over.
+// How many younger MMAs or stores may still run when a wait for an older one is over, and what comes before such a
+// wait.
 #pragma once
 
 #include "compiler/sm/Sm.h"
@@ -13,5 +14,8 @@ namespace tegula::sm {
 /// that many younger ones may still run. 0 where a path is not known. A wait for stores that no path has started has no
 /// number.
 llvm::MapVector<mlir::Operation *, int64_t> pendingGroups(mlir::Operation *root);
+
+/// Returns an op in `root` with which lanes write a buffer that TMA may still read. Null if there is none.
+mlir::Operation *findEarlyWrite(mlir::Operation *root);
 
 } // namespace tegula::sm
