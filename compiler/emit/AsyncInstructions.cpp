@@ -118,7 +118,9 @@ void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared,
 }
 
 void Instructions::commitBoxes() { Assembly(b_).create("cp.async.bulk.commit_group;"); }
-void Instructions::waitBoxes() { Assembly(b_).create("cp.async.bulk.wait_group.read 0;"); }
+void Instructions::waitBoxes(unsigned pending) {
+  Assembly(b_).create("cp.async.bulk.wait_group.read " + Twine(pending) + ";");
+}
 void Instructions::waitBoxesWritten() { Assembly(b_).create("cp.async.bulk.wait_group 0;"); }
 
 void Instructions::initMbarrier(Value mbarrier, unsigned arrivals) {

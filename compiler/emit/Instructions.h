@@ -85,8 +85,9 @@ public:
   /// Starts adding a box of f32 in shared memory to a tensor, atomically and relaxed. Otherwise like storeBox.
   void addBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value predicate);
   void commitBoxes();
-  /// Waits until all boxes that this thread stores or adds have been read from shared memory.
-  void waitBoxes();
+  /// Waits until the boxes that this thread stores or adds have been read from shared memory, except for those of the
+  /// last `pending` commit groups.
+  void waitBoxes(unsigned pending = 0);
   /// Waits until all boxes that this thread stores or adds are in the tensor.
   void waitBoxesWritten();
   /// Initializes an mbarrier, which is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text form and verifiers of roles, of their channels, and of the ops that fill and read slots.
 #include "compiler/sm/Boxes.h"
+#include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -236,7 +237,11 @@ LogicalResult RolesOp::verifyRegions() {
       return failure();
   WalkResult search =
       walk([](Operation *op) { return failed(verifyInRole(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
-  return search.wasInterrupted() ? failure() : verifyAdditionsOfAdder(*this);
+  if (search.wasInterrupted())
+    return failure();
+  if (Operation *write = findEarlyWrite(*this))
+    return write->emitError("writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first");
+  return verifyAdditionsOfAdder(*this);
 }
 
 //===-- Channels --------------------------------------------------------------------------------------------------===//
@@ -339,6 +344,8 @@ LogicalResult ConsumerWaitOp::verify() {
     return emitOpError("waits for a tile of a channel of work indices");
   return verifyIsInRole(*this);
 }
+
+LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }
 
 LogicalResult ProduceWorkOp::verify() { return verifyIsInRole(*this); }
 

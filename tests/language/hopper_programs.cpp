@@ -137,6 +137,22 @@ Expected<Program> language::recordStores(DType dtype) {
   return record("stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", dtype, 2});
 }
 
+Expected<Program> language::recordTwoStores() {
+  auto kernel = [](View A, View B, View E, View C, View D, View Sums) {
+    Value b = B.load({0, 0}, {64, 128}), e = E.load({0, 0}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 128)) {
+      Value a = A.load({i, 0}, {128, 64});
+      Value x = dot(a, b), y = dot(a, e); // [128, 128]
+      Value c = cast(bf16, x + y), d = cast(bf16, cast(f32, c) + y);
+      Sums.store(i, rowSum(cast(f32, d)));
+      C.store({i, 0}, c);
+      D.store({i, 0}, d);
+    }
+  };
+  return record("two_stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"e", bf16, 2},
+                TensorArg{"c", bf16, 2}, TensorArg{"d", bf16, 2}, TensorArg{"sums", f32, 1});
+}
+
 Expected<Program> language::recordSplitProduct(int rows, int first) {
   auto kernel = [=](View A, View B, View C) {
     Value depth = programId(0) * 64, column = programId(1) * 128;

@@ -41,6 +41,10 @@ Expected<Program> recordWithTiles();
 /// C = A B, 128 rows after 128 rows. c has elements of `dtype`.
 Expected<Program> recordStores(DType dtype);
 
+/// C = A B + A E, D = C + A E and the sums of D's rows, 128 rows after 128 rows. An iteration needs D for the sums, so
+/// it has both tiles before it stores C.
+Expected<Program> recordTwoStores();
+
 /// C += A B, split along the depth: each instance adds its part of the depth to all rows of a block of columns, from
 /// row `first` on. Tiles have `rows` x 128 elements.
 Expected<Program> recordSplitProduct(int rows, int first);

@@ -183,6 +183,21 @@ TEST(ProductMutants, OfLinearAttentionWithFourProducts) {
   EXPECT_THAT(attention.survivors(kOfLinearAttention), IsEmpty());
 }
 
+/// Where one warp copies, the lanes meet after the copies of B and E, before all reads. Both tiles are written, each
+/// with a fence, before one barrier.
+const Known kOfTwoStores = {{"bar.warp.sync", "Value b = B.load(", 2}, {"fence.proxy.async", "C.store(", 1}};
+
+TEST(ProductMutants, OfTwoStoresInALoop) {
+  Mutated stores(recordTwoStores(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (auto [c, d, gap] :
+       {std::tuple(128, 128, 0), std::tuple(128, 124, 0), std::tuple(124, 128, 0), std::tuple(128, 128, 3)})
+    stores.addLaunch(
+        {.x = 1},
+        {{bf16, {500, 64}}, {bf16, {64, 128}}, {bf16, {64, 128}}, {bf16, {500, c}}, {bf16, {500, d}}, {f32, {500}}},
+        gap);
+  EXPECT_THAT(stores.survivors(kOfTwoStores), IsEmpty());
+}
+
 /// As in the backward pass of softmax attention (tests/simt/mutants/sweep.cpp).
 const Known kOfBackward = {
     {"wgmma.fence", "dot(d_o, transpose(v))", 2},

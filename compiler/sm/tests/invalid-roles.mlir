@@ -655,3 +655,40 @@ func.func @a_load_of_rows_of_four_dimensions(%v: !tile.view<4xbf16>, %ring: !sm.
   }
   return
 }
+
+// -----
+
+func.func @a_wait_for_stores_without_roles() {
+  // expected-error @+1 {{'sm.tma_store_wait' op must be in a role of 'sm.roles'}}
+  sm.tma_store_wait
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The wait covers the branch in which the tile is stored, but not the next iteration.
+!tile = !sm.shared<64x64xbf16, 128>
+func.func @a_write_of_what_tma_reads(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: tensor<64x64xbf16, #c>) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc : !tile
+      scf.for %i = %c0 to %n step %c64 {
+        // expected-error @+1 {{writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first}}
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+        scf.if %c {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store_wait %s : !tile
+        } else {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        }
+      }
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}

@@ -248,19 +248,6 @@ void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
   t.gpu.commitBoxes();
 }
 
-/// Returns true if the copy may have started before the write, such as in an earlier iteration.
-static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
-  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
-         copy->isBeforeInBlock(write);
-}
-
-void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
-  if (llvm::none_of(sm::tmaStoresOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
-    return;
-  t.gpu.waitBoxes();
-  t.gpu.syncWarp();
-}
-
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
 /// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and a box may begin at the first

@@ -266,6 +266,8 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   const Warps warps{t.warp(), t.warps(), rowsOfWarp};
   auto byThreads = [&] {
     Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
+    if (op.getAlwaysCommits())
+      t.gpu.commitBoxes();
   };
   if (op.getByTma())
     t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
