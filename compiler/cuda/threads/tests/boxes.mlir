@@ -5,7 +5,7 @@
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
 // nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A wait at the end keeps shared memory until TMA has
 // read it.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -52,7 +52,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A warp waits before it overwrites rows that TMA may still read. Threads store what is not marked for TMA.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
@@ -103,7 +103,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
 // waits until TMA has read what it wrote before. Without a tensor map, or if a row or matrix is negative or too large,
 // lanes add their registers. The loop's bounds limit its rows, so the test comes before the loop.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 32, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 0, 32, 16>]
 // CHECK-LABEL: func.func @added(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -216,7 +216,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 // Rows that end inside the tensor need a map of two more dimensions. A box has the row as the distance from 2^30 less
 // the number of rows, then the end, then 2^30. A row before the first one counts as one after the end.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_to_rows(
 // CHECK: stmatrix
 // CHECK: scf.if
