@@ -322,7 +322,7 @@ static LogicalResult verifyIsInRole(Operation *op) {
 LogicalResult ProducerLoadOp::verify() {
   if (!getChannel().getType().getTile())
     return emitOpError("loads a tile to a channel of work indices");
-  if (std::string why = whyNotAddressed(getView()); !why.empty())
+  if (std::string why = whyNotLoaded(getView(), getShape()[0]); !why.empty())
     return emitOpError("cannot load its tile: ") << why;
   return verifyIsInRole(*this);
 }

@@ -630,8 +630,25 @@ func.func @an_addition_to_rows_of_rows(%x: tensor<64x64xf32, #c>, %s: !sm.shared
     compute warps 4 registers 232 {
       %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
       %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
       sm.add_out %x, %s, %twice[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_to_pages(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
+  sm.roles {
+    compute warps 4 registers 232 {
+      %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA loads rows of pages, but does not store or add them}}
+      sm.add_out %x, %s, %rows[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
     load warps 1 registers 40 {
     }

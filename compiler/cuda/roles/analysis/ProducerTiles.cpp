@@ -68,13 +68,13 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
     return "its elements do not lie in panels of 128 bytes";
   if (type.getShape()[0] != fetch.getShape()[0])
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
-  if (std::string why = sm::whyNotAddressed(fetch.getView()); !why.empty())
+  const int64_t rows = fetch.getShape()[0];
+  if (std::string why = sm::whyNotLoaded(fetch.getView(), rows); !why.empty())
     return why;
-  if (!sm::startsInRows(fetch.getView(), fetch.getPosition()))
-    return "its first row in rows(begin, end) is not provably at least 0; begin the loop over rows at a constant or at "
-           "a multiple of the program id";
-  if (sm::boxRows(type.getShape()[0]) == 0)
-    return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
+  if (std::string why = sm::whyNoBoxAt(fetch.getView(), fetch.getPosition(), rows); !why.empty())
+    return why;
+  if (sm::boxRows(rows) == 0)
+    return "its " + std::to_string(rows) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
   if (matchPattern(column, m_Zero()))
     return "";
@@ -169,14 +169,17 @@ static bool isVector(tile::LoadOp load) {
   constexpr int64_t alignment = 128;
   RankedTensorType type = load.getResult().getType();
   const int64_t bytes = type.getElementTypeBitWidth() / 8;
-  return type.getRank() == 1 && type.getDimSize(0) <= sm::kMaxBox && type.getDimSize(0) * bytes % alignment == 0 &&
+  return type.getRank() == 1 && !sm::hasPages(load.getView()) && type.getDimSize(0) <= sm::kMaxBox &&
+         type.getDimSize(0) * bytes % alignment == 0 &&
          sm::startsAtBox(load.getPosition().front(), type.getElementType());
 }
 
 bool cuda::canProducerLoad(tile::LoadOp load) {
-  return sm::isCopiedByTma(load.getResult().getType().getElementType()) && (isMatrix(load) || isVector(load)) &&
-         sm::whyNotAddressed(load.getView()).empty() && sm::startsInRows(load.getView(), load.getPosition()) &&
-         isInLoop(load) && isKnown(load);
+  RankedTensorType type = load.getResult().getType();
+  return sm::isCopiedByTma(type.getElementType()) && (isMatrix(load) || isVector(load)) &&
+         sm::whyNotLoaded(load.getView(), type.getDimSize(0)).empty() &&
+         sm::whyNoBoxAt(load.getView(), load.getPosition(), type.getDimSize(0)).empty() && isInLoop(load) &&
+         isKnown(load);
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.

@@ -853,7 +853,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %ks = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: its first row in rows(begin, end) is not provably at least 0}}
       %us = sm.load_shared %rows[%before, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
-      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
       %ps = sm.load_shared %twice[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
       %ws = sm.load_shared %deep[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
@@ -981,6 +981,55 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       %f = sm.wgmma %as, %bt depth 32 {transpose_rhs} : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>
         -> !sm.inflight<tensor<128x128xf32, #c>>
       %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The producer loads rows in pages of a table, if no box reaches into a second page.
+// CHECK-LABEL: func @rows_in_pages
+// CHECK: sm.roles
+// CHECK: %[[PAGES:.*]] = tile.pages %{{.*}} page 16
+// CHECK: sm.producer_load %[[PAGES]]
+// CHECK-NOT: sm.producer_load
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @rows_in_pages(%k: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %pages = tile.pages %k[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %small = tile.pages %k[%table] page 4 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %rows = tile.rows %pages[%start, %n] : !tile.view<2xbf16>
+    %packed = tile.pages %k : !tile.view<3xbf16> -> !tile.view<2xbf16>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.load_shared %pages[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its 64 rows and pages of 4 rows have no common parts for boxes; these have a power of two of rows, at least 8}}
+      %us = sm.load_shared %small[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its first row is not provably a multiple of 16, so a box may reach into a second page; begin the loop over rows, and rows(begin, end), at such a multiple}}
+      %ps = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
+      %ws = sm.load_shared %packed[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %g = sm.wgmma %q, %us depth 64 acc %s {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+      %h = sm.wgmma %q, %ps depth 64 acc %t {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %u = sm.await %h : !sm.inflight<tensor<64x64xf32, #c>>
+      %i = sm.wgmma %q, %ws depth 64 acc %u {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %v = sm.await %i : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %v : tensor<64x64xf32, #c>
     }
     return
   }

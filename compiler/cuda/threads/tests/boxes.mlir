@@ -4,7 +4,7 @@
 
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
 // nor matrix may be negative or 2^30 or more. Otherwise all lanes store.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -53,7 +53,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 
 // Threads store what is not marked for TMA. A wait has the number of stores that may still run, so the store closes a
 // commit group on both sides.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
@@ -111,7 +111,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
 // waits until TMA has read what it wrote before. Without a tensor map, or if a row or matrix is negative or too large,
 // lanes add their registers. The loop's bounds limit its rows, so the test comes before the loop.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 32, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 0, 32, 16>]
 // CHECK-LABEL: func.func @added(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -225,7 +225,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 // Rows that end inside the tensor need a map of two more dimensions. A box has the row as the distance from 2^30 less
 // the number of rows, then the end, then 2^30. A row before the first one counts as one after the end.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_to_rows(
 // CHECK: stmatrix
 // CHECK: scf.if
