@@ -32,6 +32,19 @@ std::string boxText(const TensorMap &map) {
   return text;
 }
 
+/// Takes the dimension of the pages out of the map, so that rows count through all of them. Returns false if a page is
+/// not a whole number of rows away from the next.
+bool joinPages(MappedTensor &mapped) {
+  const uint64_t row = mapped.strides[0], page = mapped.strides[1];
+  if (row == 0 || page % row != 0 || mapped.sizes[2] > kRowLimit || page / row > kRowLimit)
+    return false;
+  mapped.sizes[1] += (mapped.sizes[2] - 1) * (page / row);
+  std::copy(mapped.sizes.begin() + 3, mapped.sizes.begin() + mapped.rank, mapped.sizes.begin() + 2);
+  std::copy(mapped.strides.begin() + 2, mapped.strides.begin() + mapped.rank - 1, mapped.strides.begin() + 1);
+  --mapped.rank;
+  return true;
+}
+
 /// Adds two dimensions after the rows, by which a box names its first row and an end (docs/design/tma.md). Returns
 /// false if the tensor is too large.
 bool endInside(MappedTensor &mapped) {
@@ -60,10 +73,11 @@ Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   if (!exists || parameter.kind != Parameter::Kind::tensor || bytes > 4 || sizeOf(parameter.dtype) != bytes)
     return invalid("a tensor map is of parameter " + std::to_string(map.parameter) + ", which is no tensor with " +
                    "elements of 1, 2 or 4 bytes like " + std::string(toString(map.dtype)));
-  constexpr int kMaxRankWithEnd = kMaxRank - 2;
-  if (map.ends_inside && (parameter.rank < 2 || parameter.rank > kMaxRankWithEnd))
-    return invalid("a tensor map with an end inside is of a tensor of rank " + std::to_string(parameter.rank) +
-                   "; legal are 2 and " + std::to_string(kMaxRankWithEnd));
+  const int least = 2 + map.in_pages, most = kMaxRank - 2 + map.in_pages;
+  if ((map.ends_inside || map.in_pages) && (parameter.rank < least || parameter.rank > most))
+    return invalid("a tensor map with " + std::string(map.in_pages ? "pages" : "an end inside") +
+                   " is of a tensor of rank " + std::to_string(parameter.rank) + "; legal are " +
+                   std::to_string(least) + " and " + std::to_string(most));
   if (!isLegalBox(map, parameter.rank) || map.columns < 1)
     return invalid("a tensor map has boxes of " + boxText(map) + " with a swizzle of " + std::to_string(map.swizzle) +
                    " in " + std::to_string(map.columns) + " columns");
@@ -91,6 +105,8 @@ std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &ten
   }
   mapped.sizes[0] = std::min(mapped.sizes[0], static_cast<uint64_t>(map.columns));
   std::copy(map.box.begin(), map.box.end(), mapped.box.begin());
+  if (map.in_pages && !joinPages(mapped))
+    return std::nullopt;
   if (map.ends_inside && !endInside(mapped))
     return std::nullopt;
   return mapped;

@@ -33,8 +33,20 @@ void Lowering::lowerView(tile::ViewOpInterface op) {
   View view = views_.lookup(op.getViewSource());
   ImplicitLocOpBuilder b(loc(), builder_);
   tile::Scalars s(b);
-  op.changeParts(s, view, [&](Value scalar) { return scalars_.lookup(scalar); });
+  LoweredLoops program(*this);
+  op.changeParts(s, view, program);
   views_[op->getResult(0)] = view;
+}
+
+Value LoweredLoops::entry(Value view, Value at) {
+  Value entry = l_.gatherElements(l_.views_.lookup(view), l_.builder_.getI32Type(), at);
+  return arith::IndexCastOp::create(l_.builder_, l_.loc(), at.getType(), entry);
+}
+
+tile::IndexPlace LoweredLoops::placeOf(const View &view, unsigned dim, Value index) {
+  ImplicitLocOpBuilder b(l_.loc(), l_.builder_);
+  tile::Scalars s(b);
+  return view.placeOf(s, dim, index, *this);
 }
 
 //===-- Loads ----------------------------------------------------------------------------------------------------===//
@@ -97,7 +109,8 @@ void Lowering::lowerLoad(tile::LoadOp load) {
 void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) {
   auto type = tileType(load.getResult());
   auto bufferType = cast<MemRefType>(target.memory.getType());
-  int64_t inner = target.contiguousDim(type.getRank());
+  const int64_t contiguous = target.contiguousDim(type.getRank());
+  int64_t inner = m.view.pages ? type.getRank() - 1 : contiguous;
 
   Value isEdge = arith::XOrIOp::create(builder_, loc(), m.whole(),
                                        Value(arith::ConstantOp::create(builder_, loc(), builder_.getBoolAttr(true))));
@@ -111,7 +124,8 @@ void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) 
 
   Value zero = index(0), count = m.sub(m.high[inner], m.low[inner]);
   Value vectors = arith::AndIOp::create(builder_, loc(), count, index(-lanes_));
-  Value vectorised = arith::SelectOp::create(builder_, loc(), m.isContiguous(inner), vectors, zero);
+  Value isContiguous = inner == contiguous ? m.isContiguous(inner) : m.isFalse();
+  Value vectorised = arith::SelectOp::create(builder_, loc(), isContiguous, vectors, zero);
   Value middle = m.add(m.low[inner], vectorised);
   Type narrowType = type.getElementType();
   auto store = [&](SmallVector<Value, 5> at, Value x, Value value) {
@@ -131,64 +145,82 @@ void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) 
       store(at, x, widen(builder_, loc(), value, narrowType));
     });
     m.loop(middle, m.high[inner], 1, [&](Value x) {
-      Value where = m.add(row, m.mul(x, m.view.strides[inner]));
-      Value value = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
-      store(at, x, widen(builder_, loc(), value, narrowType));
+      m.element(at, inner, row, x, [&](Value where) {
+        Value value = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
+        store(at, x, widen(builder_, loc(), value, narrowType));
+      });
     });
   });
 }
 
 //===-- Gathers --------------------------------------------------------------------------------------------------===//
 
-void Lowering::lowerScalarGather(tile::GatherOp gather) {
-  View view = views_.lookup(gather.getView());
-  Value inside, where = view.base;
-  for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
-    Value at = scalars_.lookup(index);
-    if (!at.getType().isIndex())
-      at = arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), at);
-    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, view.sizes[dim]);
-    inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, fits)) : fits;
-    where =
-        arith::AddIOp::create(builder_, loc(), where, arith::MulIOp::create(builder_, loc(), at, view.strides[dim]));
+/// Returns a view all of whose numbers except its base are vectors of `type`.
+static View splatted(OpBuilder &builder, Location loc, View view, Type type) {
+  auto splat = [&](Value &x) { x = vector::BroadcastOp::create(builder, loc, type, x); };
+  llvm::for_each(view.sizes, splat);
+  llvm::for_each(view.strides, splat);
+  if (auto &pages = view.pages)
+    for (Value *x : {&pages->rows, &pages->first, &pages->count, &pages->held, &pages->stride})
+      splat(*x);
+  return view;
+}
+
+Value Lowering::gatherElements(View view, Type element, ArrayRef<Value> indices) {
+  auto shape = dyn_cast<VectorType>(indices.front().getType());
+  if (shape)
+    view = splatted(builder_, loc(), view, VectorType::get(shape.getShape(), builder_.getIndexType()));
+  Value inside, distance;
+  auto include = [&](Value further) {
+    distance = distance ? Value(arith::AddIOp::create(builder_, loc(), distance, further)) : further;
+  };
+  LoweredLoops program(*this);
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value at = index.getType() == view.sizes[dim].getType()
+                   ? index
+                   : arith::IndexCastOp::create(builder_, loc(), view.sizes[dim].getType(), index);
+    const tile::IndexPlace place = program.placeOf(view, dim, at);
+    inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, place.isInside)) : place.isInside;
+    if (place.toPage)
+      include(place.toPage);
+    include(place.distance);
   }
-  Type narrow = gather.getType();
+  Type type = memoryType(element);
+  if (shape) {
+    auto vectorType = VectorType::get(shape.getShape(), type);
+    Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(vectorType));
+    return vector::GatherOp::create(builder_, loc(), vectorType, view.flat, ValueRange{view.base}, distance, inside,
+                                    zeros);
+  }
+  Value where = arith::AddIOp::create(builder_, loc(), view.base, distance);
   auto load = [&](OpBuilder &b, Location loc) {
     scf::YieldOp::create(b, loc, Value(memref::LoadOp::create(b, loc, view.flat, ValueRange{where})));
   };
   auto zero = [&](OpBuilder &b, Location loc) {
-    scf::YieldOp::create(b, loc, Value(arith::ConstantOp::create(b, loc, b.getZeroAttr(memoryType(narrow)))));
+    scf::YieldOp::create(b, loc, Value(arith::ConstantOp::create(b, loc, b.getZeroAttr(type))));
   };
-  Value value = scf::IfOp::create(builder_, loc(), inside, load, zero).getResult(0);
-  scalars_.map(gather.getResult(), widen(builder_, loc(), value, narrow));
+  return scf::IfOp::create(builder_, loc(), inside, load, zero).getResult(0);
+}
+
+void Lowering::lowerScalarGather(tile::GatherOp gather) {
+  Type type = gather.getType();
+  Value value = gatherElements(views_.lookup(gather.getView()), type, scalars(gather.getIndices()));
+  scalars_.map(gather.getResult(), widen(builder_, loc(), value, type));
 }
 
 void Lowering::lowerGather(tile::GatherOp gather) {
   if (!tileType(gather.getResult()))
     return lowerScalarGather(gather);
   auto type = tileType(gather.getResult());
-  View view = views_.lookup(gather.getView());
   Buffer target = bufferFor(gather);
   int vectorDim = static_cast<int>(target.contiguousDim(type.getRank()));
   OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
   Nest nest = openNest(type.getShape(), vectorDim);
-  auto i64Vector = VectorType::get({lanes_}, builder_.getIndexType());
-
-  Value where, mask;
-  for (auto [dim, indices] : llvm::enumerate(gather.getIndices())) {
-    Value at = element(nest, indices, nest.position, vectorDim).value;
-    builder_.setInsertionPoint(nest.before.back());
-    if (at.getType() != i64Vector)
-      at = arith::IndexCastOp::create(builder_, loc(), i64Vector, at);
-    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, splat(view.sizes[dim]));
-    Value distance = arith::MulIOp::create(builder_, loc(), at, splat(view.strides[dim]));
-    mask = mask ? Value(arith::AndIOp::create(builder_, loc(), mask, fits)) : fits;
-    where = where ? Value(arith::AddIOp::create(builder_, loc(), where, distance)) : distance;
-  }
-  auto narrowVector = VectorType::get({lanes_}, memoryType(type.getElementType()));
-  Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(narrowVector));
-  Value value =
-      vector::GatherOp::create(builder_, loc(), narrowVector, view.flat, ValueRange{view.base}, where, mask, zeros);
+  SmallVector<Value> indices;
+  for (Value tile : gather.getIndices())
+    indices.push_back(element(nest, tile, nest.position, vectorDim).value);
+  builder_.setInsertionPoint(nest.before.back());
+  Value value = gatherElements(views_.lookup(gather.getView()), type.getElementType(), indices);
   value = widen(builder_, loc(), value, type.getElementType());
   SmallVector<Value, 4> at = llvm::map_to_vector<4>(nest.position, [](const Element &e) { return e.value; });
   if (target.order == Order::Column)

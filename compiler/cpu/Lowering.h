@@ -120,6 +120,9 @@ private:
                   mlir::Value condition = {});
   void lowerGather(tile::GatherOp gather);
   void lowerScalarGather(tile::GatherOp gather);
+  /// Loads the element at these indices, or a vector of elements if the indices are vectors. Returns zeros for elements
+  /// outside the view. The result has the type of memory.
+  mlir::Value gatherElements(View view, mlir::Type element, llvm::ArrayRef<mlir::Value> indices);
   /// Lowers a store of single elements, or an addition of single elements.
   void lowerScatter(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange indices);
   void lowerAddInTurn(tile::AtomicAddOp add);
@@ -150,6 +153,7 @@ private:
   mlir::Operation *failed_ = nullptr;
 
   friend class DotEmitter;
+  friend class LoweredLoops;
   friend class Window;
 };
 

@@ -74,8 +74,8 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
   auto type = tileType(tile);
   bool adds = isa<tile::AtomicAddOp>(op);
   int vectorDim = naturalVectorDim(tile);
-  bool rowsUnderLock = adds && vectorDim == type.getRank() - 1;
   Window m(*this, view, position, type);
+  bool rowsUnderLock = adds && vectorDim == type.getRank() - 1 && !m.view.isInPages(vectorDim);
   Value contiguous = m.isContiguous(vectorDim);
   Type narrowType = type.getElementType();
 
@@ -124,13 +124,12 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
                   return vector::ExtractOp::create(builder_, loc(), vector, ArrayRef<OpFoldResult>{lane});
                 };
                 Value scalar = ofLane(value), holdsThere = holds ? ofLane(holds) : Value();
-                Value target = m.add(row, m.mul(i, m.view.strides[vectorDim]));
-                if (!adds || rowsUnderLock)
-                  return put(target, scalar, holdsThere);
-                SmallVector<Value, 5> rowOfLane(at);
-                rowOfLane[vectorDim] = i;
-                Value inRow = m.mul(m.add(m.start.back(), rowOfLane.back()), m.view.strides.back());
-                underLock(m, body_, m.sub(m.linear(rowOfLane), inRow), [&] { put(target, scalar, holdsThere); });
+                m.element(at, vectorDim, row, i, [&](Value target) {
+                  if (!adds || rowsUnderLock)
+                    return put(target, scalar, holdsThere);
+                  Value rowOfLane = m.startOfRow(target, at.back() ? at.back() : i);
+                  underLock(m, body_, rowOfLane, [&] { put(target, scalar, holdsThere); });
+                });
               });
             });
       });
@@ -178,13 +177,14 @@ void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange in
 
   builder_.setInsertionPoint(nest.before.back());
   Value inside, row = m.view.base, where = m.view.base;
+  LoweredLoops program(*this);
   for (auto [dim, at] : llvm::enumerate(indices)) {
     if (!at.getType().isIndex())
       at = arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), at);
-    Value fits = m.compare(arith::CmpIPredicate::ult, at, m.view.sizes[dim]);
-    inside = inside ? m.both(inside, fits) : fits;
-    row = where;
-    where = m.add(where, m.mul(at, m.view.strides[dim]));
+    const tile::IndexPlace place = program.placeOf(m.view, dim, at);
+    inside = inside ? m.both(inside, place.isInside) : place.isInside;
+    row = place.toPage ? m.add(where, place.toPage) : where;
+    where = m.add(row, place.distance);
   }
   auto store = [&](Value value) { memref::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where}); };
   auto add = [&] {

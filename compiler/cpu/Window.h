@@ -8,6 +8,20 @@
 
 namespace tegula::cpu {
 
+/// The program of loops, for the ops of views.
+class LoweredLoops final : public tile::LoweredProgram {
+public:
+  explicit LoweredLoops(Lowering &lowering) : l_(lowering) {}
+  mlir::Value scalar(mlir::Value source) override { return l_.scalars_.lookup(source); }
+  mlir::Value sizeOf(mlir::Value view) override { return l_.views_.lookup(view).sizes.front(); }
+  mlir::Value entry(mlir::Value view, mlir::Value at) override;
+  /// Returns where `index` is along dimension `dim` of a view. All values may also be vectors.
+  tile::IndexPlace placeOf(const View &view, unsigned dim, mlir::Value index);
+
+private:
+  Lowering &l_;
+};
+
 /// Index arithmetic for the part of a view that one tile covers. `low` and `high` bound, for each dimension, the
 /// elements of the tile that are inside the view.
 class Window {
@@ -38,13 +52,32 @@ public:
   /// start.
   mlir::Value linear(llvm::ArrayRef<mlir::Value> at) {
     mlir::Value result = view.base;
-    for (size_t dim = 0; dim < at.size(); ++dim)
+    for (size_t dim = view.pages ? 1 : 0; dim < at.size(); ++dim)
       result = add(result, mul(at[dim] ? add(start[dim], at[dim]) : start[dim], view.strides[dim]));
-    return result;
+    return row_.isInside ? add(result, add(row_.toPage, row_.distance)) : result;
   }
 
-  /// Emits the test that the whole tile is inside the view.
+  /// Runs `body(place)` with the offset in memory of element `x` along `inner` of the row at `at`, which begins at
+  /// `row`. Does not run it if the element is in no page.
+  void element(llvm::ArrayRef<mlir::Value> at, int64_t inner, mlir::Value row, mlir::Value x,
+               llvm::function_ref<void(mlir::Value)> body) {
+    if (!view.isInPages(inner))
+      return body(add(row, mul(x, view.strides[inner])));
+    llvm::SmallVector<mlir::Value, 5> there(at);
+    inPage(x, [&] { body(linear(there)); });
+  }
+
+  /// Returns where the last dimension of the view begins that the element at `place` is part of. The element has the
+  /// index `x` of the tile along this dimension.
+  mlir::Value startOfRow(mlir::Value place, mlir::Value x) {
+    const bool isPage = view.isInPages(type.getRank() - 1);
+    return sub(place, isPage ? row_.distance : mul(add(start.back(), x), view.strides.back()));
+  }
+
+  /// Emits the test that the whole tile is inside the view. Rows in pages never count as whole.
   mlir::Value whole() {
+    if (view.pages)
+      return isFalse();
     mlir::Value result;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       mlir::Value fits = both(compare(mlir::arith::CmpIPredicate::eq, low[dim], l.index(0)),
@@ -55,7 +88,10 @@ public:
   }
 
   mlir::Value constant(int64_t value) { return l.index(value); }
+  mlir::Value isFalse() { return mlir::arith::ConstantOp::create(b, loc, b.getBoolAttr(false)); }
   mlir::Value isContiguous(int64_t dim) {
+    if (view.isInPages(dim))
+      return isFalse();
     return compare(mlir::arith::CmpIPredicate::eq, view.strides[dim], l.index(1));
   }
 
@@ -102,9 +138,22 @@ private:
       return outerLoop(dim + 1, inner, at, body);
     loop(low[dim], high[dim], 1, [&](mlir::Value i) {
       at[dim] = i;
-      outerLoop(dim + 1, inner, at, body);
+      auto rest = [&] { outerLoop(dim + 1, inner, at, body); };
+      if (view.isInPages(dim))
+        inPage(i, rest);
+      else
+        rest();
     });
   }
+
+  /// Runs `body` for row `i` of the tile if the row is in a page. `linear` then returns offsets in the row.
+  void inPage(mlir::Value i, llvm::function_ref<void()> body) {
+    row_ = LoweredLoops(l).placeOf(view, 0, add(start[0], i));
+    ifTrue(row_.isInside, body);
+    row_ = {};
+  }
+
+  tile::IndexPlace row_; ///< The place of the row that is being lowered, if it is in a page.
 };
 
 } // namespace tegula::cpu

@@ -268,10 +268,11 @@ static std::vector<TensorMap> tensorMapsOf(ModuleOp module, const std::vector<Pa
       const auto parameter = static_cast<int>(numbers[0]);
       maps.push_back({.parameter = parameter,
                       .dtype = parameters[parameter].dtype,
-                      .box = {numbers.begin() + 4, numbers.end()},
+                      .box = {numbers.begin() + 5, numbers.end()},
                       .swizzle = static_cast<int>(numbers[1]),
                       .columns = numbers[2],
-                      .ends_inside = numbers[3] != 0});
+                      .ends_inside = numbers[3] != 0,
+                      .in_pages = numbers[4] != 0});
     }
   return maps;
 }

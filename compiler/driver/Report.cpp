@@ -3,7 +3,6 @@
 
 #include "compiler/driver/CommonPath.h"
 #include "compiler/driver/Program.h"
-#include "compiler/sm/Elements.h"
 #include "compiler/sm/Rates.h"
 #include "compiler/sm/Sm.h"
 
@@ -57,10 +56,13 @@ template <class Mma> double multiplyAddsOf(Mma mma, RankedTensorType tile) {
   return double(tile.getNumElements()) * double(mma.getDepth());
 }
 
+/// Returns how often an element of an operand has 16 bits: the tensor cores need as much longer for it.
+double wordsOfElement(Value operand) { return cast<sm::SharedType>(operand.getType()).elementBytes() / 2.0; }
+
 void add(Operation *op, Work &work) {
   if (auto mma = dyn_cast<sm::AsyncProduct>(op))
-    work.multiplyAdds += multiplyAddsOf(mma, mma.getSum());
-  else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && sm::mmaElement(mma.getRhs().getType().getElementType()))
+    work.multiplyAdds += multiplyAddsOf(mma, mma.getSum()) * wordsOfElement(mma.getRhs());
+  else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && mma.getRhs().getType().elementBytes() == 2)
     work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
     work.bytes += load.getChannel().getType().getTile().bytes();

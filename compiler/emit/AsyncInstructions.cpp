@@ -118,7 +118,9 @@ void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared,
 }
 
 void Instructions::commitBoxes() { Assembly(b_).create("cp.async.bulk.commit_group;"); }
-void Instructions::waitBoxes() { Assembly(b_).create("cp.async.bulk.wait_group.read 0;"); }
+void Instructions::waitBoxes(unsigned pending) {
+  Assembly(b_).create("cp.async.bulk.wait_group.read " + Twine(pending) + ";");
+}
 void Instructions::waitBoxesWritten() { Assembly(b_).create("cp.async.bulk.wait_group 0;"); }
 
 void Instructions::initMbarrier(Value mbarrier, unsigned arrivals) {
@@ -199,7 +201,8 @@ SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRa
   assembly.tie(sums);
   std::string high = ", " + std::to_string(kDescriptorHigh) + "}";
   std::string text = "{\n.reg .pred p;\n.reg .b64 da, db;\nsetp.ne.b32 p, " + std::to_string(!sums.empty()) + ", 0;\n";
-  std::string lhs = "da", modes = std::to_string(transposeA) + ", ";
+  const bool isTf32 = element.isF32();
+  std::string lhs = "da", modes = ", " + std::to_string(transposeA);
   if (a.size() == 1) {
     text += "mov.b64 da, {" + assembly.input(a.front()) + high + ";\n";
   } else {
@@ -207,10 +210,17 @@ SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRa
     modes = "";
   }
   text += "mov.b64 db, {" + assembly.input(b) + high + ";\n";
-  assert((element.isBF16() || element.isF16()) && "wgmma with a depth of 16 takes bf16 or f16");
-  std::string type = element.isBF16() ? ".bf16.bf16" : ".f16.f16";
-  text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32" + type + " " + assembly.results() + ", " +
-          lhs + ", db, p, 1, 1, " + modes + std::to_string(transposeB) + ";\n}";
+  assert((element.isBF16() || element.isF16() || isTf32) && "wgmma takes bf16, f16 or tf32");
+  std::string depth = "k16", type = element.isBF16() ? ".bf16.bf16" : ".f16.f16";
+  modes += ", " + std::to_string(transposeB);
+  if (isTf32) {
+    assert(a.size() == 1 && !transposeA && !transposeB && "operands of tf32 are K-major");
+    depth = "k8";
+    type = ".tf32.tf32";
+    modes = "";
+  }
+  text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + depth + ".f32" + type + " " + assembly.results() +
+          ", " + lhs + ", db, p, 1, 1" + modes + ";\n}";
   return assembly.create(text, /*touchesMemory=*/false);
 }
 

@@ -85,8 +85,9 @@ public:
   /// Starts adding a box of f32 in shared memory to a tensor, atomically and relaxed. Otherwise like storeBox.
   void addBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value predicate);
   void commitBoxes();
-  /// Waits until all boxes that this thread stores or adds have been read from shared memory.
-  void waitBoxes();
+  /// Waits until the boxes that this thread stores or adds have been read from shared memory, except for those of the
+  /// last `pending` commit groups.
+  void waitBoxes(unsigned pending = 0);
   /// Waits until all boxes that this thread stores or adds are in the tensor.
   void waitBoxesWritten();
   /// Initializes an mbarrier, which is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived
@@ -107,9 +108,9 @@ public:
   /// Sets the number of registers of each thread from here on. All warps of a warpgroup execute it. `more` is true if
   /// the threads had fewer registers.
   void setRegisters(unsigned count, bool more);
-  /// Starts one step of wgmma m64nNk16 on bf16 or f16 (`element`). The accumulators, N / 2 f32, are undefined until a
-  /// waitMmas. `a` is one i32 (the low word of a descriptor) or four i32 with a fragment. `b` is a low word. If `sums`
-  /// is empty, the accumulators start at 0.
+  /// Starts one step of wgmma m64nNk16 on bf16 or f16 (`element`), or m64nNk8 on f32 as tf32, which transposes nothing.
+  /// The accumulators, N / 2 f32, are undefined until a waitMmas. `a` is one i32 (the low word of a descriptor) or four
+  /// i32 with a fragment. `b` is a low word. If `sums` is empty, the accumulators start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums, bool transposeA, bool transposeB);
   /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them

@@ -158,6 +158,7 @@ SmallVector<CopyOutOp> sm::tmaStoresOf(Value buffer) {
 //===-- Engines --------------------------------------------------------------------------------------------------===//
 
 Engine CopyInOp::getEngine() { return Engine::cpAsync; }
+Engine CopyOutOp::getEngine() { return getByTma() ? Engine::tma : Engine::none; }
 Engine ProducerLoadOp::getEngine() { return Engine::tma; }
 Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 
@@ -167,6 +168,7 @@ Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Mee
 /// Lanes that add in a turn, because TMA cannot, wait for it together. The adder waits for all consumers.
 Order AddOutOp::getOrder() { return {.mayMeet = isByAdder() ? Meeting::role : Meeting::none}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
+Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getShared()}; }
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getChannel()}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }

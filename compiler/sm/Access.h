@@ -44,8 +44,8 @@ struct Order {
   /// The threads that some executions wait for, such as those that take a fallback. All of these threads must execute
   /// the op, but it orders nothing.
   Meeting mayMeet = Meeting::none;
-  /// The engine whose accesses are over after the op. `handle` says which: those of the op that it is a result of. If
-  /// it is null, they are those of all commit groups but the youngest ones.
+  /// The engine whose accesses are over after the op. `handle` says which: those of the op that it is a result of, or
+  /// that reads this buffer. If it is null, they are those of all commit groups but the youngest ones.
   Engine ends = Engine::none;
   mlir::Value handle = {};
   bool fences = false; ///< Lets the asynchronous proxy see what the lane has done, and nothing else.

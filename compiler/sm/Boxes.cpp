@@ -5,6 +5,8 @@
 #include "compiler/tile/IntegerRanges.h"
 #include "compiler/tile/Tile.h"
 
+#include <numeric>
+
 namespace tegula::sm {
 
 using namespace mlir;
@@ -21,24 +23,62 @@ int64_t boxUnit(Type element) {
 
 bool startsAtBox(Value column, Type element) { return isMultipleOf(column, boxUnit(element)); }
 
-bool hasEnd(Value view) {
-  const std::optional<tile::TensorPosition> place = tile::positionInTensor(view, {});
-  return place && place->begin;
+/// Returns the rows of a page of the view, or 0 if its rows lie in no pages that a map may address.
+static int64_t pageOf(Value view) {
+  const std::optional<tile::TensorPosition> place = tile::positionInPages(view, {});
+  return place ? place->page : 0;
 }
 
+static int64_t rankOfTensor(Value view) { return cast<tile::ViewType>(tile::rootOf(view).getType()).getRank(); }
+
+bool hasEnd(Value view) {
+  const std::optional<tile::TensorPosition> place = tile::positionInPages(view, {});
+  return place && (place->begin || place->page != 0);
+}
+
+bool hasPages(Value view) { return pageOf(view) != 0; }
+
 std::string whyNotAddressed(Value view) {
+  if (hasPages(view))
+    return "TMA loads rows of pages, but does not store or add them";
   if (!tile::positionInTensor(view, {}))
-    return "TMA moves rows(begin, end) of a matrix only, and no rows of such rows";
-  const auto rank = cast<tile::ViewType>(tile::rootOf(view).getType()).getRank();
+    return "TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table";
+  const int64_t rank = rankOfTensor(view);
   if (hasEnd(view) && rank > kMaxRankWithEnd)
     return "its tensor has " + std::to_string(rank) +
            " dimensions; with rows(begin, end), TMA moves tiles of at most " + std::to_string(kMaxRankWithEnd);
   return "";
 }
 
-bool startsInRows(Value view, ValueRange position) {
-  const std::optional<tile::TensorPosition> place = tile::positionInTensor(view, position);
-  return place && (!place->begin || tile::IntegerRanges().of(place->indices[1]).smin().isNonNegative());
+std::string whyNotLoaded(Value view, int64_t rows) {
+  const int64_t page = pageOf(view);
+  if (page == 0)
+    return whyNotAddressed(view);
+  constexpr int64_t maxRank = kMaxRankWithEnd + 1; // One dimension of a map has the rows of all pages.
+  if (rankOfTensor(view) > maxRank)
+    return "its tensor has " + std::to_string(rankOfTensor(view)) +
+           " dimensions; with pages, TMA loads tiles of at most " + std::to_string(maxRank);
+  const int64_t part = boxRows(view, rows);
+  if (llvm::isPowerOf2_64(part) && (part == rows || part % kSwizzleRows == 0))
+    return "";
+  return "its " + std::to_string(rows) + " rows and pages of " + std::to_string(page) +
+         " rows have no common parts for boxes; these have a power of two of rows, at least " +
+         std::to_string(kSwizzleRows);
+}
+
+std::string whyNoBoxAt(Value view, ValueRange position, int64_t rows) {
+  const tile::TensorPosition place = *tile::positionInPages(view, position);
+  Value row = place.begin || place.page != 0 ? place.indices[1] : Value();
+  if (place.page == 0)
+    return !row || tile::IntegerRanges().of(row).smin().isNonNegative()
+               ? ""
+               : "its first row in rows(begin, end) is not provably at least 0; begin the loop over rows at a constant "
+                 "or at a multiple of the program id";
+  const int64_t part = boxRows(view, rows);
+  if (isMultipleOf(row, part) && (!place.begin || isMultipleOf(place.begin, part)))
+    return "";
+  return "its first row is not provably a multiple of " + std::to_string(part) +
+         ", so a box may reach into a second page; begin the loop over rows, and rows(begin, end), at such a multiple";
 }
 
 int64_t boxRows(int64_t rows) {
@@ -48,6 +88,11 @@ int64_t boxRows(int64_t rows) {
   while (part > 0 && rows % part != 0)
     part -= kSwizzleRows;
   return part;
+}
+
+int64_t boxRows(Value view, int64_t rows) {
+  const int64_t page = pageOf(view), part = boxRows(rows);
+  return page == 0 ? part : std::gcd(page, part);
 }
 
 } // namespace tegula::sm

@@ -29,15 +29,24 @@ constexpr int64_t kMaxRankWithEnd = 3;
 /// Returns true if each box of the view names an end of its rows, which is inside the tensor.
 bool hasEnd(mlir::Value view);
 
-/// Returns why no tensor map addresses the tiles of `view`, or nothing if one does.
+/// Returns true if the rows of the view lie in pages of a table.
+bool hasPages(mlir::Value view);
+
+/// Returns why no tensor map addresses the tiles of `view` for stores and additions, or nothing if one does.
 std::string whyNotAddressed(mlir::Value view);
 
-/// Returns true if no map needs to leave out rows before the first one of a `tile.rows`: the tile provably begins at
-/// this row or after it, or the view has no such op.
-bool startsInRows(mlir::Value view, mlir::ValueRange position);
+/// Returns why no tensor map addresses tiles of `rows` rows of `view` for loads, or nothing if one does.
+std::string whyNotLoaded(mlir::Value view, int64_t rows);
+
+/// Returns why boxes of a tile of `rows` rows may not begin at a position, or nothing if they may. The tile provably
+/// begins at the first row of a `tile.rows` or after it. If its rows lie in pages, no box reaches into a second page.
+std::string whyNoBoxAt(mlir::Value view, mlir::ValueRange position, int64_t rows);
 
 /// Returns the number of rows of each box of a tile: all, or else the largest equal parts of whole swizzles. Returns 0
 /// if there are no such parts.
 int64_t boxRows(int64_t rows);
+
+/// Returns the same for a tile of `view`. Each box has rows of one page only.
+int64_t boxRows(mlir::Value view, int64_t rows);
 
 } // namespace tegula::sm

@@ -12,15 +12,18 @@ namespace tegula::sm {
 /// Bytes of a row of a panel: the widest swizzle of TMA and wgmma.
 constexpr int64_t kPanelBytes = 128;
 
-/// An element type whose products the tensor cores sum in f32 without rounding the operands first.
+/// An element type whose products the tensor cores sum in f32.
 struct MmaElement {
   int64_t bytes; ///< Size of an element.
-  int64_t depth; ///< The depth that one mma or wgmma sums: 32 bytes of each operand.
+  int64_t depth; ///< The depth that one wgmma sums: 32 bytes of each operand.
+  /// True if an operand in shared memory must be K-major: neighbours along the depth are neighbours in memory.
+  bool kMajorOnly;
 
   int64_t panelColumns() const { return kPanelBytes / bytes; }
 };
 
-/// Returns the row of bf16 or f16. For all other types, no lowering emits wgmma, and the result is empty.
+/// Returns the row of bf16, f16, or f32, of which the tensor cores read the bits of tf32. For all other types, no
+/// lowering emits wgmma, and the result is empty.
 std::optional<MmaElement> mmaElement(mlir::Type type);
 
 /// Returns the columns of a panel of 128 bytes.

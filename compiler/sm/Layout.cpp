@@ -132,6 +132,27 @@ LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> sh
   return makeLayout(context, registers, lanes.digits, warpMapping.digits);
 }
 
+LayoutAttr tegula::sm::squaresLayout(MLIRContext *context, ArrayRef<int64_t> shape, int64_t side, int64_t warps) {
+  constexpr int64_t columnsAtOnce = 2, rowsAtOnce = 4;
+  ThreadMapping lanes{kWarpSize, {}}, warpMapping{warps, {}};
+  std::array<int64_t, 2> covered = {side, side};
+  auto deal = [&](ThreadMapping &threads, int32_t dim, int64_t most) {
+    const auto left = static_cast<int64_t>(llvm::divideCeil(shape[dim], covered[dim]));
+    covered[dim] *= threads.deal(dim, std::min(left, most), covered[dim]);
+  };
+  deal(lanes, 1, columnsAtOnce);
+  deal(lanes, 0, rowsAtOnce);
+  for (ThreadMapping *threads : {&lanes, &warpMapping}) {
+    deal(*threads, 1, threads->left);
+    deal(*threads, 0, threads->left);
+    threads->digits.push_back(replicasOf(threads->left));
+  }
+  Digits registers{{1, side, 1}, {0, side, 1}};
+  for (int32_t dim : {1, 0})
+    registers.push_back({dim, static_cast<int64_t>(llvm::divideCeil(shape[dim], covered[dim])), covered[dim]});
+  return makeLayout(context, registers, lanes.digits, warpMapping.digits);
+}
+
 //===-- Change of shape -------------------------------------------------------------------------------------------===//
 
 /// Renames the dimension of each digit. If `rename` returns Digit::replicas, the digit becomes replicas, or disappears

@@ -62,6 +62,11 @@ LayoutAttr warpgroupLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int
 /// than there are threads, the remaining threads hold replicas.
 LayoutAttr rowMajorLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t vector, int64_t warps);
 
+/// Returns a layout of a matrix in which each lane holds squares of `side` x `side` elements. It then reads whole rows
+/// and writes whole columns of a square. The squares of a warp are two or more columns wide, as those of eight lanes
+/// meet few banks in both directions.
+LayoutAttr squaresLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t side, int64_t warps);
+
 /// Returns the layout after dimension `dim` has been reduced and removed, which is also the layout of the source of a
 /// broadcast along `dim`. Threads that differ along `dim` hold replicas.
 LayoutAttr without(LayoutAttr layout, unsigned dim);

@@ -3,80 +3,143 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
+using namespace tegula;
 using namespace tegula::sm;
 
-static bool startsGroup(Operation *op) {
-  auto async = dyn_cast<AsyncOpInterface>(op);
-  return async && async.getEngine() == Engine::tensorCores;
-}
-
-/// Returns the least number of groups that `op` starts. A loop may have no iteration.
-static int64_t groupsIn(Operation *op) {
-  if (startsGroup(op))
-    return 1;
-  auto branch = dyn_cast<scf::IfOp>(op);
-  if (!branch || !branch.elseBlock())
-    return 0;
-  auto inBlock = [](Block *block) {
-    int64_t groups = 0;
-    for (Operation &inside : *block)
-      groups += groupsIn(&inside);
-    return groups;
-  };
-  return std::min(inBlock(branch.thenBlock()), inBlock(branch.elseBlock()));
-}
+using PendingGroups = llvm::MapVector<Operation *, int64_t>;
 
 namespace {
-/// A walk from an await back to the op that starts its MMA, along all paths.
-class BackwardPaths {
+/// The number of groups that have started since each handle, the least over all paths. A handle is an MMA in flight, or
+/// a buffer that TMA may still read.
+class Ages {
 public:
-  /// Returns the least number of groups that start after `handle` was started and before `op`.
-  int64_t groupsBefore(Operation *op, Value handle) {
-    int64_t groups = 0;
-    for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
-      if (handle.getDefiningOp() == before)
-        return groups + (before->getNumRegions() ? groupsInside(cast<OpResult>(handle)) : 0);
-      groups += groupsIn(before);
-    }
-    Operation *parent = op->getParentOp();
-    if (isa<scf::IfOp>(parent))
-      return groups + groupsBefore(parent, handle);
-    auto loop = dyn_cast<LoopLikeOpInterface>(parent);
-    auto carried = dyn_cast<BlockArgument>(handle);
-    return loop && carried && carried.getOwner() == op->getBlock() ? groups + groupsOfCarried(loop, carried) : 0;
+  /// Starts a group. Those of the same engine grow older.
+  void start(Value handle) {
+    auto isOfMma = [](Value handle) { return isa<InflightType>(handle.getType()); };
+    for (auto &[other, age] : ages_)
+      age += isOfMma(other) == isOfMma(handle);
+    ages_[handle] = 0;
   }
+  /// Ends the stores from a buffer.
+  void end(Value buffer) { ages_.erase(buffer); }
+  bool isPending(Value buffer) const { return ages_.contains(buffer); }
+  int64_t of(Value handle) const { return ages_.lookup(handle); }
+  /// Lets each of `heirs` stand for the MMA in flight that one of `values` stands for.
+  void handOn(ValueRange heirs, ValueRange values) {
+    const SmallVector<int64_t> ages = llvm::map_to_vector(values, [&](Value value) { return of(value); });
+    for (auto [heir, age] : llvm::zip_equal(heirs, ages))
+      if (isa<InflightType>(heir.getType()))
+        ages_[heir] = age;
+  }
+  void addPath(const Ages &path) {
+    for (auto [handle, age] : path.ages_)
+      if (auto [known, isNew] = ages_.try_emplace(handle, age); !isNew)
+        known->second = std::min(known->second, age);
+  }
+  bool operator==(const Ages &other) const { return ages_ == other.ages_; }
 
 private:
-  static constexpr int64_t kNoPath = std::numeric_limits<int32_t>::max();
+  DenseMap<Value, int64_t> ages_;
+};
 
-  int64_t groupsOfCarried(LoopLikeOpInterface loop, BlockArgument carried) {
-    if (!open_.insert(carried).second)
-      return kNoPath; // Around the loop without a start.
-    Value init = loop.getTiedLoopInit(carried)->get();
-    OpOperand *yielded = loop.getTiedLoopYieldedValue(carried);
-    const int64_t least = std::min(groupsBefore(loop, init), groupsBefore(yielded->getOwner(), yielded->get()));
-    open_.erase(carried);
-    return least;
+/// A walk along all paths of a program.
+class GroupWalk {
+public:
+  explicit GroupWalk(Operation *root) { visitRegions(root); }
+
+  PendingGroups takePending() { return std::move(pending_); }
+  Operation *earlyWrite() const { return earlyWrite_; }
+
+private:
+  void visitRegions(Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        visit(block);
   }
 
-  /// Returns the least number of groups that start in an op with regions after the handle that it returns.
-  int64_t groupsInside(OpResult handle) {
-    if (auto branch = dyn_cast<scf::IfOp>(handle.getOwner())) {
-      auto inBranch = [&](scf::YieldOp yield) {
-        return groupsBefore(yield, yield.getOperand(handle.getResultNumber()));
-      };
-      return std::min(inBranch(branch.thenYield()), inBranch(branch.elseYield()));
+  void visit(Block &block) {
+    for (Operation &op : block)
+      visit(&op);
+  }
+
+  void visit(Operation *op) {
+    checkWrites(op);
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+      visitLoop(loop);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      visitBranch(branch);
+    else if (auto product = dyn_cast<AsyncProduct>(op))
+      ages_.start(product.getHandle());
+    else if (auto copy = dyn_cast<CopyOutOp>(op); copy && copy.getByTma())
+      ages_.start(tile::rootOf(copy.getShared()));
+    else if (auto await = dyn_cast<AwaitOp>(op))
+      addWait(op, await.getHandle());
+    else if (auto wait = dyn_cast<TmaStoreWaitOp>(op))
+      addStoreWait(wait);
+    else
+      visitRegions(op);
+  }
+
+  /// Adds nothing on a path without a store, such as that to the first iteration of a loop.
+  void addStoreWait(TmaStoreWaitOp wait) {
+    Value buffer = wait.getShared() ? tile::rootOf(wait.getShared()) : Value();
+    if (ages_.isPending(buffer))
+      addWait(wait, buffer);
+    ages_.end(buffer);
+  }
+
+  void checkWrites(Operation *op) {
+    auto isEarly = [&](const Access &access) {
+      return access.kind == AccessKind::write && !access.goesOn() && ages_.isPending(tile::rootOf(access.place->get()));
+    };
+    if (op->getNumRegions() == 0 && llvm::any_of(accessesOf(op), isEarly))
+      earlyWrite_ = op;
+  }
+
+  void addWait(Operation *op, Value handle) {
+    const int64_t age = ages_.of(handle);
+    if (auto [known, isNew] = pending_.try_emplace(op, age); !isNew)
+      known->second = std::min(known->second, age);
+  }
+
+  void visitBranch(scf::IfOp branch) {
+    Ages otherwise = ages_;
+    visit(*branch.thenBlock());
+    ages_.handOn(branch.getResults(), branch.thenYield().getOperands());
+    if (Block *block = branch.elseBlock()) {
+      std::swap(ages_, otherwise);
+      visit(*block);
+      ages_.handOn(branch.getResults(), branch.elseYield().getOperands());
     }
-    auto loop = dyn_cast<LoopLikeOpInterface>(handle.getOwner());
-    BlockArgument carried = loop ? loop.getTiedLoopRegionIterArg(handle) : BlockArgument();
-    return carried ? groupsOfCarried(loop, carried) : 0;
+    ages_.addPath(otherwise);
   }
 
-  llvm::SmallPtrSet<Value, 4> open_; ///< The carried handles whose paths are being followed.
+  /// Repeats the walk of an iteration until it adds no path. The loop may end before and after each of its regions.
+  void visitLoop(LoopLikeOpInterface loop) {
+    ValueRange carried = loop.getRegionIterArgs();
+    Ages entry = ages_, before, exits;
+    entry.handOn(carried, loop.getInits());
+    do {
+      before = exits = ages_ = entry;
+      for (Region *region : loop.getLoopRegions()) {
+        visit(region->front());
+        exits.addPath(ages_);
+      }
+      ages_.handOn(carried, loop.getYieldedValues());
+      entry.addPath(ages_);
+    } while (!(entry == before));
+    ages_ = std::move(exits);
+    if (isa<scf::ForOp>(loop))
+      ages_.handOn(loop->getResults(), carried);
+  }
+
+  Ages ages_;
+  PendingGroups pending_;
+  Operation *earlyWrite_ = nullptr;
 };
 } // namespace
 
-int64_t tegula::sm::pendingGroups(AwaitOp await) { return BackwardPaths().groupsBefore(await, await.getHandle()); }
+PendingGroups tegula::sm::pendingGroups(Operation *root) { return GroupWalk(root).takePending(); }
+Operation *tegula::sm::findEarlyWrite(Operation *root) { return GroupWalk(root).earlyWrite(); }

@@ -15,7 +15,12 @@ template <class Op> static RoleEvent eventOf(Kind kind, Op op) {
 
 Events ProducerLoadOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
 Events ProduceWorkOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
-Events ProducerStoreOp::getEvents() { return {eventOf(Kind::store, *this)}; }
+Events ProducerStoreOp::getEvents() {
+  ChannelOp channel = channelOf(getChannel());
+  if (channel && channel.getPerWarpgroup())
+    return {eventOf(Kind::store, *this)};
+  return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::store, *this)};
+}
 Events ConsumeWorkOp::getEvents() { return {eventOf(Kind::waitFull, *this)}; }
 Events ReleaseOp::getEvents() { return {{Kind::release, getChannel(), getSlot()}}; }
 Events SequenceWaitOp::getEvents() { return {eventOf(Kind::takeTurn, *this)}; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text form and verifiers of roles, of their channels, and of the ops that fill and read slots.
 #include "compiler/sm/Boxes.h"
+#include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -170,7 +171,7 @@ static LogicalResult verifyRelease(ReleaseOp release) {
 /// Checks that the role of `op` is one of those that its channel names, and has the right warps for it.
 static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event) {
   const RoleRef role = *roleOf(op);
-  if (event.isOfWriter() && event.kind != RoleEvent::Kind::store && role.warps() != 1)
+  if (event.isOfWriter() && !isa<ProducerStoreOp>(op) && role.warps() != 1)
     return op->emitOpError("fills a slot in the role '")
            << role.name() << "' of " << role.warps() << " warps; a role of one warp may";
   auto release = dyn_cast<ReleaseOp>(*op);
@@ -236,7 +237,11 @@ LogicalResult RolesOp::verifyRegions() {
       return failure();
   WalkResult search =
       walk([](Operation *op) { return failed(verifyInRole(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
-  return search.wasInterrupted() ? failure() : verifyAdditionsOfAdder(*this);
+  if (search.wasInterrupted())
+    return failure();
+  if (Operation *write = findEarlyWrite(*this))
+    return write->emitError("writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first");
+  return verifyAdditionsOfAdder(*this);
 }
 
 //===-- Channels --------------------------------------------------------------------------------------------------===//
@@ -317,7 +322,7 @@ static LogicalResult verifyIsInRole(Operation *op) {
 LogicalResult ProducerLoadOp::verify() {
   if (!getChannel().getType().getTile())
     return emitOpError("loads a tile to a channel of work indices");
-  if (std::string why = whyNotAddressed(getView()); !why.empty())
+  if (std::string why = whyNotLoaded(getView(), getShape()[0]); !why.empty())
     return emitOpError("cannot load its tile: ") << why;
   return verifyIsInRole(*this);
 }
@@ -326,10 +331,11 @@ LogicalResult ProducerStoreOp::verify() {
   if (SharedType slot = getChannel().getType().getTile();
       !slot || slot.getElementType() != getTile().getType().getElementType())
     return emitOpError("stores ") << getTile().getType() << " to a channel of other elements";
-  if (ChannelOp channel = channelOf(getChannel()); channel && !channel.getPerWarpgroup())
-    return emitOpError("stores to a channel without an mbarrier for each warpgroup");
-  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
-    return emitOpError("stores to a channel whose slots are released");
+  if (ChannelOp channel = channelOf(getChannel());
+      channel && channel.getPerWarpgroup() && llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
+    return emitOpError("stores to a channel per_warpgroup whose slots are released");
+  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ProducerLoadOp>))
+    return emitOpError("stores to a channel to which TMA loads");
   return verifyIsInRole(*this);
 }
 
@@ -338,6 +344,8 @@ LogicalResult ConsumerWaitOp::verify() {
     return emitOpError("waits for a tile of a channel of work indices");
   return verifyIsInRole(*this);
 }
+
+LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }
 
 LogicalResult ProduceWorkOp::verify() { return verifyIsInRole(*this); }
 

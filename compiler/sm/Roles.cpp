@@ -59,13 +59,13 @@ int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
   return std::min(perMultiprocessor / (kWarpSize * warps * blocks), maxPerThread) / unit * unit * warps;
 }
 
-void RolesOp::build(OpBuilder &b, OperationState &state, ArrayRef<Role> roles) {
+void RolesOp::build(OpBuilder &b, OperationState &state, ArrayAttr roles) {
   SmallVector<StringRef> names;
   SmallVector<int64_t> warps, registers;
-  for (const Role &role : roles) {
-    names.push_back(role.name);
-    warps.push_back(role.warps);
-    registers.push_back(role.registers);
+  for (auto role : roles.getAsRange<RoleAttr>()) {
+    names.push_back(role.getName());
+    warps.push_back(role.getWarps());
+    registers.push_back(role.getRegisters());
     ensureTerminator(*state.addRegion(), b, state.location);
   }
   state.addAttribute(getNamesAttrName(state.name), b.getStrArrayAttr(names));
@@ -93,7 +93,8 @@ static int64_t releasesOf(ChannelOp channel, RoleRef role) {
 Protocol tegula::sm::protocolOf(ChannelOp channel) {
   RolesOp roles = *channel->getBlock()->getOps<RolesOp>().begin();
   const RoleRef from = *findRole(roles, channel.getFrom());
-  Protocol protocol{1, 1, 0};
+  const bool isStored = llvm::any_of(channel->getUsers(), llvm::IsaPred<ProducerStoreOp>);
+  Protocol protocol{1, isStored ? from.warps() : 1, 0};
   if (channel.getPerWarpgroup())
     protocol = {from.warpgroups(), kWarpsPerWarpgroup, 0};
   for (Attribute name : channel.getTo())

@@ -14,15 +14,6 @@
 #define GET_TYPEDEF_CLASSES
 #include "compiler/sm/SmTypes.h.inc"
 
-namespace tegula::sm {
-/// A role of an `sm.roles` without its program.
-struct Role {
-  llvm::StringRef name;
-  int64_t warps;
-  int64_t registers; ///< The number that each thread has.
-};
-} // namespace tegula::sm
-
 #define GET_OP_CLASSES
 #include "compiler/sm/SmOps.h.inc"
 

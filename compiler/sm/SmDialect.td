@@ -51,6 +51,21 @@ def Sm_LayoutAttr : AttrDef<Sm_Dialect, "Layout"> {
   let genVerifyDecl = 1;
 }
 
+def Sm_RoleAttr : AttrDef<Sm_Dialect, "Role"> {
+  let mnemonic = "role";
+  let summary = "a role without its program: its warps, and the registers of each of its threads";
+  let description = [{
+    `plan-roles` writes the roles of a function, of which `split-roles` makes an `sm.roles`:
+
+    ```mlir
+    func.func @f(...) attributes {
+        sm.roles = [#sm.role<"compute" warps 8 registers 232>, #sm.role<"load" warps 1 registers 40>]} {
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$warps, "int64_t":$registers);
+  let assemblyFormat = "`<` $name `warps` $warps `registers` $registers `>`";
+}
+
 def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
   let mnemonic = "shared";
   let summary = "a tile, or a ring of tiles, in shared memory";

@@ -120,6 +120,22 @@ def Sm_ToSharedOp : Sm_Op<"to_shared", [Pure]> {
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` qualified(type($result))";
 }
 
+def Sm_TransposeOp : Sm_Op<"transpose"> {
+  let summary = "the transpose of a tile in shared memory, in shared memory";
+  let description = [{
+    For an operand that the tensor cores must read K-major, while memory has it the other way. `plan-roles` decides who
+    transposes the tile: a role of its own or the warps that compute.
+
+    ```mlir
+    %bt = sm.transpose %b : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$source);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Sm_ConvertOp : Sm_Op<"convert", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{
@@ -335,7 +351,7 @@ def Sm_WriteOp : Sm_Op<"write"> {
   let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
 }
 
-def Sm_CopyOutOp : Sm_Op<"copy_out"> {
+def Sm_CopyOutOp : Sm_Op<"copy_out", [Sm_Async]> {
   let summary = "copies a tile from shared memory to a view";
   let description = [{
     `view[position + x] = shared[x]` for every x inside `shape` whose element lies inside the view. Both element types
@@ -343,8 +359,9 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
 
     With `rows_of_warp`, warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes have written
     these rows and will write them next, so warps need not wait for each other. With `by_tma`, TMA stores them if the
-    strides of the tensor and the position of the tile allow it; it then reads the buffer after the op is over.
-    `store-by-tma` sets it.
+    strides of the tensor and the position of the tile allow it. It then reads the buffer after the op is over, until an
+    `sm.tma_store_wait`. `store-by-tma` sets it. With `always_commits`, the op closes a commit group even if lanes copy,
+    so that waits can count it. `count-waits` sets it.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
@@ -352,11 +369,31 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
   }];
   let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
                        DenseI64ArrayAttr:$shape,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$by_tma);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$by_tma,
+                       UnitAttr:$always_commits);
   let assemblyFormat = [{
     $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? (`by_tma` $by_tma^)? attr-dict `:`
     qualified(type($shared)) `,` qualified(type($view))
   }];
+}
+
+def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
+  let summary = "waits until TMA has read what this thread stores from a buffer";
+  let description = [{
+    One lane starts the stores of its warp, so the other lanes may write the buffer after another `sm.barrier warp`.
+    Without a buffer, the op waits for all stores and additions of the thread.
+
+    `pending` is the number of younger stores that may still run. `count-waits` sets it; without it, none may.
+
+    ```mlir
+    sm.tma_store_wait %o_s pending 1 : !sm.shared<128x128xbf16, 128>
+    sm.tma_store_wait
+    ```
+  }];
+  let arguments = (ins Optional<Sm_SharedType>:$shared,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
+  let assemblyFormat = "($shared^)? (`pending` $pending^)? attr-dict (`:` qualified(type($shared))^)?";
+  let hasVerifier = 1;
 }
 
 def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
@@ -438,7 +475,7 @@ def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
                        OptionalAttr<DenseI64ArrayAttr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$turns);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::tegula::sm::Role>":$roles)>];
+  let builders = [OpBuilder<(ins "::mlir::ArrayAttr":$roles)>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -520,12 +557,15 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
 }
 
 def Sm_ProducerStoreOp : Sm_Op<"producer_store", [Sm_RoleEvents]> {
-  let summary = "writes a tile from registers to a slot of a channel that consumers fill for each other";
+  let summary = "writes a tile from registers to a slot of a channel";
   let description = [{
-    Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
-    `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the channel
-    must have enough of them that every reader of a tile is over when its slot is written again. `exchange-tiles` counts
-    them.
+    Waits until the slot is empty. Each warp of the role then writes its elements of the tile and arrives at the full
+    mbarrier, which counts the warps.
+
+    In a channel `per_warpgroup`, which warpgroups fill for each other, a warp arrives at the mbarrier of its warpgroup.
+    An `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots, and no
+    store waits: the channel must have enough slots that every reader of a tile is over when its slot is written again.
+    `exchange-tiles` counts them.
 
     ```mlir
     sm.producer_store %ds, %c[%slot] phase %phase

@@ -196,6 +196,14 @@ LogicalResult AddOutOp::verify() {
   return success();
 }
 
+LogicalResult TransposeOp::verify() {
+  const SharedType from = getSource().getType(), to = getType();
+  if (from.getShape().size() != 2 || to.getShape() != ArrayRef({from.getShape()[1], from.getShape()[0]}) ||
+      from.getElementType() != to.getElementType())
+    return emitOpError("makes ") << to << " of " << from << ", which is not the transpose of a matrix";
+  return success();
+}
+
 LogicalResult WgmmaOp::verify() {
   RankedTensorType tile = getType().getTile();
   std::optional<Fragments> grid =
@@ -213,11 +221,14 @@ LogicalResult WgmmaOp::verify() {
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand);
         shared && (shared.getPanel() != kPanelBytes || !mmaElement(shared.getElementType())))
-      return emitOpError("reads ") << shared << "; its operands must be bf16 or f16 in panels of 128 bytes";
+      return emitOpError("reads ") << shared << "; its operands must be bf16, f16 or f32 in panels of 128 bytes";
   if (auto lhs = dyn_cast<SharedType>(getLhs().getType());
       lhs && lhs.getElementType() != getRhs().getType().getElementType())
     return emitOpError("multiplies ") << lhs << " by " << getRhs().getType() << "; both need one element type";
   auto held = dyn_cast<RankedTensorType>(getLhs().getType());
+  if (mmaElement(getRhs().getType().getElementType())->kMajorOnly && (held || getTransposeLhs() || !getTransposeRhs()))
+    return emitOpError("reads ") << getRhs().getType()
+                                 << "; such operands must be K-major in shared memory: the depth lies along their rows";
   if (held && !held.getElementType().isInteger(32))
     return emitOpError("reads ")
            << held << " in registers; a left operand in registers is packed, two 16-bit elements in an i32";

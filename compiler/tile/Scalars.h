@@ -33,6 +33,8 @@ public:
   /// Quotient and remainder. `x` must not be negative.
   Value div(Value x, int64_t y) { return b_.createOrFold<mlir::arith::DivUIOp>(x, constant(x.getType(), y)); }
   Value rem(Value x, int64_t y) { return b_.createOrFold<mlir::arith::RemUIOp>(x, constant(x.getType(), y)); }
+  Value div(Value x, Value y) { return b_.createOrFold<mlir::arith::DivUIOp>(x, y); }
+  Value rem(Value x, Value y) { return b_.createOrFold<mlir::arith::RemUIOp>(x, y); }
 
   Value compare(Compare predicate, Value x, Value y) { return b_.createOrFold<mlir::arith::CmpIOp>(predicate, x, y); }
   Value compare(Compare predicate, Value x, int64_t y) { return compare(predicate, x, constant(x.getType(), y)); }

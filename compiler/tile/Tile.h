@@ -64,6 +64,8 @@ bool wantsRoles(mlir::Operation *op);
 /// Returns what `place` is a view of, directly or through other views: of a view the tensor, which is a function
 /// argument in most programs; of a tile in shared memory the `sm.alloc`.
 mlir::Value rootOf(mlir::Value place);
+/// Returns true if the first dimension of `view` is that of a `tile.pages`, or some rows of it.
+bool isInPages(mlir::Value view);
 /// Returns true if the tensor that `view` is sliced from is a function argument and is not written.
 bool isReadOnly(mlir::Value view);
 

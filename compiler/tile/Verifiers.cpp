@@ -114,6 +114,30 @@ LogicalResult SliceOp::verify() {
   return verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType());
 }
 
+static LogicalResult verifyTable(PagesOp op) {
+  ViewType table = op.getTable().getType();
+  if (table.getRank() != 1 || !table.getElementType().isInteger(32))
+    return op.emitOpError() << "has a table of " << table << "; a table is a view of i32 of rank 1";
+  if (!isReadOnly(op.getTable()))
+    return op.emitOpError(
+        "has a table that the program writes, or that is not a tensor; take a tensor that it only reads");
+  if (!op.getPage())
+    return op.emitOpError("has a table but no 'page'; say how many rows a page has");
+  return success();
+}
+
+LogicalResult PagesOp::verify() {
+  ViewType view = getView().getType(), result = getResult().getType();
+  if (view.getRank() != result.getRank() + 1)
+    return emitOpError() << "makes a view of rank " << result.getRank() << " of one of rank " << view.getRank()
+                         << "; expected rank " << view.getRank() - 1;
+  if (isInPages(getView()))
+    return emitOpError("has pages that lie in pages themselves");
+  if (failed(verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType())))
+    return failure();
+  return getTable() ? verifyTable(*this) : success();
+}
+
 /// Verifies an op that moves a tile between registers and a rectangle of a view.
 static LogicalResult verifyBox(Operation *op, ViewType view, OperandRange position, Value tile) {
   if (position.size() != view.getRank())
@@ -162,6 +186,8 @@ LogicalResult AtomicAddOp::verify() {
 
 LogicalResult NextWorkOp::verify() {
   ViewType counter = getCounter().getType();
+  if (isInPages(getCounter()))
+    return emitOpError("counts with rows in pages; a counter is the first element of a tensor");
   if (counter.getRank() == 1 && counter.getElementType().isInteger(32))
     return success();
   return emitOpError() << "counts with " << counter << "; a counter is an i32 of a view of rank 1";

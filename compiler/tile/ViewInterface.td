@@ -14,10 +14,9 @@ def Tile_ViewInterface : OpInterface<"ViewOpInterface", [ViewLikeOpInterface]> {
   let cppNamespace = "::tegula::tile";
   let methods = [
     InterfaceMethod<[{
-      Changes `parts`, which describe the source, to those of the result. `lowered` returns what a scalar of the program
-      is in the program that `s` emits.
+      Changes `parts`, which describe the source, to those of the result, in the program that `s` emits.
     }], "void", "changeParts", (ins "::tegula::tile::Scalars &":$s, "::tegula::tile::ViewParts &":$parts,
-                                    "::llvm::function_ref<::mlir::Value(::mlir::Value)>":$lowered)>,
+                                    "::tegula::tile::LoweredProgram &":$program)>,
     InterfaceMethod<[{
       Changes a position in the result to the position in the source. Returns false if one index for each dimension
       cannot say which elements of the tensor a tile at this position has.

@@ -13,6 +13,11 @@ void ViewParts::advance(Scalars &s, Value elements) {
 }
 
 std::optional<TensorPosition> tegula::tile::positionInTensor(Value view, ValueRange position) {
+  std::optional<TensorPosition> result = positionInPages(view, position);
+  return result && result->page == 0 ? result : std::nullopt;
+}
+
+std::optional<TensorPosition> tegula::tile::positionInPages(Value view, ValueRange position) {
   TensorPosition result{SmallVector<Value>(llvm::reverse(position))};
   for (auto op = view.getDefiningOp<ViewOpInterface>(); op; op = op.getViewSource().getDefiningOp<ViewOpInterface>())
     if (!op.changePosition(result))
@@ -20,14 +25,43 @@ std::optional<TensorPosition> tegula::tile::positionInTensor(Value view, ValueRa
   return result;
 }
 
-void SliceOp::changeParts(Scalars &s, ViewParts &parts, function_ref<Value(Value)> lowered) {
+//===-- Places ---------------------------------------------------------------------------------------------------===//
+
+/// Returns an i1: true if 0 <= index < size. The compare is unsigned, so that a negative index counts as huge.
+static Value isIndexOf(Scalars &s, Value index, Value size) { return s.compare(Scalars::Compare::ult, index, size); }
+
+RowInPages ViewParts::rowInPages(Scalars &s, Value index, LoweredProgram &program) const {
+  Value fromFirst = s.add(pages->first, index);
+  Value number = s.div(fromFirst, pages->rows), row = s.rem(fromFirst, pages->rows);
+  Value page = pages->table ? program.entry(pages->table, number) : number;
+  Value isInPage = s.both(isIndexOf(s, page, pages->count), isIndexOf(s, row, pages->held));
+  return {s.both(isIndexOf(s, index, sizes.front()), isInPage), page, row};
+}
+
+IndexPlace ViewParts::placeOf(Scalars &s, unsigned dim, Value index, LoweredProgram &program) const {
+  if (isInPages(dim)) {
+    const RowInPages place = rowInPages(s, index, program);
+    return {place.exists, s.mul(place.page, pages->stride), s.mul(place.row, strides.front())};
+  }
+  return {isIndexOf(s, index, sizes[dim]), nullptr, s.mul(index, strides[dim])};
+}
+
+//===-- Slices ---------------------------------------------------------------------------------------------------===//
+
+void SliceOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
   const unsigned fixed = getIndices().size();
   Value inside;
   for (unsigned dim = 0; dim < fixed; ++dim) {
-    Value index = lowered(getIndices()[dim]);
-    // The compare is unsigned, so that a negative index counts as huge.
-    inside = s.both(inside, s.compare(Scalars::Compare::ult, index, parts.sizes[dim]));
-    parts.advance(s, s.mul(index, parts.strides[dim]));
+    Value index = program.scalar(getIndices()[dim]);
+    if (parts.isInPages(dim)) {
+      const IndexPlace place = parts.placeOf(s, dim, index, program);
+      inside = place.isInside;
+      parts.advance(s, s.add(place.toPage, place.distance));
+      parts.pages.reset();
+    } else {
+      inside = s.both(inside, isIndexOf(s, index, parts.sizes[dim]));
+      parts.advance(s, s.mul(index, parts.strides[dim]));
+    }
   }
   parts.sizes.erase(parts.sizes.begin(), parts.sizes.begin() + fixed);
   parts.strides.erase(parts.strides.begin(), parts.strides.begin() + fixed);
@@ -40,14 +74,19 @@ bool SliceOp::changePosition(TensorPosition &position) {
   return true;
 }
 
+//===-- Rows -----------------------------------------------------------------------------------------------------===//
+
 RowRange tegula::tile::clipRows(Scalars &s, Value begin, Value end, Value size) {
   Value first = s.minUnsigned(begin, size);
   return {first, s.min(s.max(end, first), size)};
 }
 
-void RowsOp::changeParts(Scalars &s, ViewParts &parts, function_ref<Value(Value)> lowered) {
-  const RowRange rows = clipRows(s, lowered(getBegin()), lowered(getEnd()), parts.sizes.front());
-  parts.advance(s, s.mul(rows.first, parts.strides.front()));
+void RowsOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
+  const RowRange rows = clipRows(s, program.scalar(getBegin()), program.scalar(getEnd()), parts.sizes.front());
+  if (parts.pages)
+    parts.pages->first = s.add(parts.pages->first, rows.first);
+  else
+    parts.advance(s, s.mul(rows.first, parts.strides.front()));
   parts.sizes.front() = s.sub(rows.end, rows.first);
 }
 
@@ -57,4 +96,32 @@ bool RowsOp::changePosition(TensorPosition &position) {
   position.begin = getBegin();
   position.end = getEnd();
   return true;
+}
+
+//===-- Pages ----------------------------------------------------------------------------------------------------===//
+
+bool tegula::tile::isInPages(Value view) {
+  while (auto rows = view.getDefiningOp<RowsOp>())
+    view = rows.getView();
+  auto slice = view.getDefiningOp<SliceOp>();
+  return slice && slice.getIndices().empty() ? isInPages(slice.getView())
+                                             : static_cast<bool>(view.getDefiningOp<PagesOp>());
+}
+
+void PagesOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
+  const auto page = getPage();
+  Pages pages{.table = getTable(), .first = s.index(0), .count = parts.sizes[0], .held = parts.sizes[1]};
+  pages.stride = parts.strides[0];
+  // A division needs a page with rows, even if the pool has none.
+  pages.rows = page ? s.index(static_cast<int64_t>(*page)) : s.max(pages.held, s.index(1));
+  parts.sizes.erase(parts.sizes.begin());
+  parts.strides.erase(parts.strides.begin());
+  Value number = getTable() ? program.sizeOf(getTable()) : pages.count;
+  parts.sizes.front() = s.mul(number, page ? pages.rows : pages.held);
+  parts.pages = pages;
+}
+
+bool PagesOp::changePosition(TensorPosition &position) {
+  position.page = static_cast<int64_t>(getPage().value_or(0));
+  return getTable() && getResult().getType().getRank() == 2;
 }

@@ -88,7 +88,7 @@ private:
     const Node &part = r_.node(view);
     std::vector<NodeId> operands = part.operands;
     operands[0] = counterpart(operands[0], whole, gradient);
-    return r_.pure(part.op, {f32, {}, part.type.view_rank}, std::move(operands), part.where);
+    return r_.pure(part.op, {f32, {}, part.type.view_rank}, std::move(operands), part.where, {}, part.number);
   }
 
   /// Returns the nodes from which a node's value is computed, also through loops and branches.

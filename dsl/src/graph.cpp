@@ -12,7 +12,7 @@ const OpInfo &info(Op op) {
   return kInfos[static_cast<size_t>(op)];
 }
 
-bool makesView(Op op) { return op == Op::Slice || op == Op::Rows; }
+bool makesView(Op op) { return op == Op::Slice || op == Op::Rows || op == Op::Pages; }
 
 NodeId Graph::resolve(NodeId id) const {
   while (nodes[id].alias)

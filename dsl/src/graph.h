@@ -88,6 +88,7 @@ enum class Form : uint8_t {
   X(Dim, "tile.dim", Special)                                                                                          \
   X(Slice, "tile.slice", Special)                                                                                      \
   X(Rows, "tile.rows", Special)                                                                                        \
+  X(Pages, "tile.pages", Special)                                                                                      \
   X(Load, "tile.load", Special)                                                                                        \
   X(Gather, "tile.gather", Special)                                                                                    \
   X(Store, "tile.store", Special)                                                                                      \

@@ -44,6 +44,7 @@ Expected<Program> run(Recorder &r, const KernelName &name, Block body) {
     } catch (...) {
       r.fail(r.where(), "the kernel function threw an exception");
     }
+    r.checkTables();
   }
   if (!r.diagnostics().empty())
     return r.diagnostics().status();

@@ -202,10 +202,19 @@ void Recorder::anchor(Node node) {
   graph_.regions[region_].anchors.push_back(id);
 }
 
-void Recorder::markWritten(NodeId view) {
+Parameter &Recorder::tensorOf(NodeId view) {
   while (makesView(graph_[view].op))
     view = graph_[view].operands[0];
-  parameters_[graph_[view].number].written = true;
+  return parameters_[graph_[view].number];
+}
+
+void Recorder::markWritten(NodeId view) { tensorOf(view).written = true; }
+
+void Recorder::checkTables() {
+  for (const auto &[view, where] : tables_)
+    if (const Parameter &tensor = tensorOf(view); tensor.written)
+      fail(where,
+           "paged: the program writes '" + tensor.name + "'; a table of pages is a tensor that the program only reads");
 }
 
 bool Recorder::markCounter(NodeId view) {

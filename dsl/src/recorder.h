@@ -80,6 +80,10 @@ public:
   bool inBranch() const;
   /// Marks the tensor of a view as written.
   void markWritten(NodeId view);
+  /// Notes that the program must not write the tensor of `view`, which is a table of pages.
+  void markTable(NodeId view, Location where) { tables_.push_back({view, where}); }
+  /// Reports tables of pages that the program writes.
+  void checkTables();
   /// Makes the tensor a counter. Returns false if it is one already.
   bool markCounter(NodeId view);
   /// Gives a dot its label.
@@ -126,6 +130,8 @@ private:
   Graph graph_;
   Diagnostics diagnostics_;
   std::vector<Parameter> parameters_;
+  std::vector<std::pair<NodeId, Location>> tables_;
+  Parameter &tensorOf(NodeId view);
   std::vector<Variable> variables_;
   Location where_;
   RegionId region_ = 0;

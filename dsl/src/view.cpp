@@ -107,10 +107,36 @@ void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coo
     r.effect(op, std::move(operands), where);
 }
 
-bool hasRows(const Recorder &r, NodeId view) {
-  while (makesView(r.node(view).op) && r.node(view).op != Op::Rows)
+/// Returns true if `op` makes the view from another one, directly or through others.
+bool isMadeBy(const Recorder &r, NodeId view, Op op) {
+  while (makesView(r.node(view).op) && r.node(view).op != op)
     view = r.node(view).operands[0];
-  return r.node(view).op == Op::Rows;
+  return r.node(view).op == op;
+}
+
+/// Returns true if rows of the view lie in pages.
+bool isInPages(const Recorder &r, NodeId view) {
+  while (r.node(view).op == Op::Rows)
+    view = r.node(view).operands[0];
+  return r.node(view).op == Op::Pages;
+}
+
+/// Returns the view whose first dimension is made of the first two of `view`. `operands` are the view, and a table of
+/// pages if there is one.
+View inPages(const Converter &convert, std::vector<NodeId> operands, std::optional<int> rows) {
+  Recorder &r = convert.r;
+  const Type type = r.type(operands[0]);
+  Type result{type.dtype, {}, std::max(type.view_rank - 1, 1)};
+  auto fail = [&](const std::string &message) { return r.view(convert.fail(message, {}, result)); };
+  if (r.poisoned(operands[0]))
+    return r.view(r.poison(result));
+  if (type.view_rank < 2)
+    return fail("this is " + describe(type) + "; it must have pages and their rows, which are two dimensions");
+  if (isInPages(r, operands[0]))
+    return fail("the first dimension of this view lies in pages already");
+  if (rows && *rows < 1)
+    return fail("a page has " + std::to_string(*rows) + " rows; it must have at least 1");
+  return r.view(r.pure(Op::Pages, result, std::move(operands), convert.where, {}, rows.value_or(0)));
 }
 
 /// Returns true if turns can be taken at the counters, and here: all threads must reach this place.
@@ -120,8 +146,10 @@ bool checkTurn(const Converter &convert, NodeId counters) {
     return false;
   if (r.type(counters) != Type{i32, {}, 1})
     convert.fail("the counters are " + describe(r.type(counters)) + "; they must be a view of type i32 and rank 1");
-  else if (hasRows(r, counters))
+  else if (isMadeBy(r, counters, Op::Rows))
     convert.fail("the counters are rows(begin, end) of a tensor; take the tensor, and add begin to the place");
+  else if (isMadeBy(r, counters, Op::Pages))
+    convert.fail("the counters lie in pages; take counters that follow each other in a tensor");
   else if (r.inBranch())
     convert.fail("the call is inside when(...), which some threads of the program instance may skip; compute the tile "
                  "there and add it afterwards");
@@ -239,6 +267,23 @@ View View::rows(Operand begin, Operand end) const {
   NodeId view = r.use(*this, convert.where);
   std::vector<NodeId> operands = {view, convert.position(r.use(begin)), convert.position(r.use(end))};
   return r.view(r.pure(Op::Rows, r.type(view), std::move(operands), convert.where));
+}
+
+View paged(View pool, View table, int page, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "paged", where);
+  std::vector<NodeId> operands = {r.use(pool, where), r.use(table, where)};
+  if (!r.poisoned(operands[1]) && r.type(operands[1]) != Type{i32, {}, 1})
+    operands[1] =
+        convert.fail("the table is " + describe(r.type(operands[1])) + "; it must be a view of type i32 and rank 1");
+  if (!r.poisoned(operands[1]))
+    r.markTable(operands[1], where);
+  return inPages(convert, std::move(operands), page);
+}
+
+View packed(View view, std::optional<int> group, Location where) {
+  Recorder &r = Recorder::current();
+  return inPages(Converter(r, "packed", where), {r.use(view, where)}, group);
 }
 
 Value View::load(Position position, Shape shape, double fill, Location where) const {

@@ -199,3 +199,14 @@ def segments(starts: Tensor("i32", 1), x: Tensor("f32", 2), bias: Tensor("bf16",
         biased = s * of_bias.gather(tl.as_column(i + tl.iota(8)), tl.as_row(tl.iota(16)))
         out.rows(begin, end).store(i, tl.differentiate(biased, s, tl.fill([8, 16], 1.0), [(bias, dbias)]))
     out.rows(begin, 7).at(2).atomic_add(0, tl.fill([16], 1.0))
+
+
+@tegula.kernel
+def pages(table: Tensor("i32", 2), lengths: Tensor("i32", 1), pool: Tensor("f32", 4), q: Tensor("f32", 3),
+          out: Tensor("f32", 2)):
+    sequence = tl.program_id(0)
+    keys, heads = tl.paged(pool.at(1), table.at(sequence), 16).rows(0, lengths.gather(sequence)), tl.packed(q)
+    for i in tl.range(0, keys.dim(0), 8):
+        heads.store(i, keys.load(i, [8, 16]))
+    tl.packed(q, 4).at(3).atomic_add(0, tl.fill([16], 1.0))
+    out.store(0, keys.gather(tl.as_column(tl.iota(8)), tl.as_row(tl.iota(16))))

@@ -187,6 +187,15 @@ void segments(View starts, View x, View bias, View dbias, View out) {
   out.rows(begin, 7).at(2).atomicAdd(0, fill({16}, 1.0));
 }
 
+void pages(View table, View lengths, View pool, View q, View out) {
+  Value sequence = programId(0);
+  View keys = paged(pool.at(1), table.at(sequence), 16).rows(0, lengths.gather(sequence)), heads = packed(q);
+  for (Value i : range(0, keys.dim(0), 8))
+    heads.store(i, keys.load(i, {8, 16}));
+  packed(q, 4).at(3).atomicAdd(0, fill({16}, 1.0));
+  out.store(0, keys.gather(asColumn(iota(8)), asRow(iota(16))));
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -253,6 +262,11 @@ constexpr GoldenProgram kPrograms[] = {
      [] {
        return record("segments", segments, tensor("starts", i32, 1), tensor("x", f32, 2), tensor("bias", bf16, 3),
                      tensor("dbias", f32, 3), tensor("out", f32, 2));
+     }},
+    {"pages",
+     [] {
+       return record("pages", pages, tensor("table", i32, 2), tensor("lengths", i32, 1), tensor("pool", f32, 4),
+                     tensor("q", f32, 3), tensor("out", f32, 2));
      }},
 };
 

@@ -139,6 +139,10 @@ std::vector<PtxCase> testing::userCases() {
   add("tiles", language::recordWithTiles());
   for (DType dtype : {f32, bf16, i8})
     add("stores " + std::string(toString(dtype)), language::recordStores(dtype));
+  for (int block_n : {128, 256})
+    add("tf32 product " + std::to_string(block_n), language::recordTf32Product(128, block_n), loads);
+  add("tf32 square", language::recordTf32Square(), loads);
+  add("drawn tf32 product", language::recordDrawnTf32Product(), loads);
   add("split product", language::recordSplitProduct(64, 0), adds);
   add("split product in turns", language::recordSplitProductInTurns(), adds);
   return cases;

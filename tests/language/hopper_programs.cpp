@@ -137,6 +137,22 @@ Expected<Program> language::recordStores(DType dtype) {
   return record("stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", dtype, 2});
 }
 
+Expected<Program> language::recordTwoStores() {
+  auto kernel = [](View A, View B, View E, View C, View D, View Sums) {
+    Value b = B.load({0, 0}, {64, 128}), e = E.load({0, 0}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 128)) {
+      Value a = A.load({i, 0}, {128, 64});
+      Value x = dot(a, b), y = dot(a, e); // [128, 128]
+      Value c = cast(bf16, x + y), d = cast(bf16, cast(f32, c) + y);
+      Sums.store(i, rowSum(cast(f32, d)));
+      C.store({i, 0}, c);
+      D.store({i, 0}, d);
+    }
+  };
+  return record("two_stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"e", bf16, 2},
+                TensorArg{"c", bf16, 2}, TensorArg{"d", bf16, 2}, TensorArg{"sums", f32, 1});
+}
+
 Expected<Program> language::recordSplitProduct(int rows, int first) {
   auto kernel = [=](View A, View B, View C) {
     Value depth = programId(0) * 64, column = programId(1) * 128;
@@ -156,6 +172,74 @@ Expected<Program> language::recordSplitProductInTurns() {
   };
   return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", f32, 2},
                 TensorArg{"turns", i32, 2});
+}
+
+/// Returns a program whose products may round f32 operands to tf32.
+static Expected<Program> withTf32(Expected<Program> program) {
+  for (size_t at = 0; program && (at = program->text.find("tile.dot ", at)) != std::string::npos;) {
+    at = program->text.find(" : ", at);
+    program->text.insert(at, " {allow_tf32}");
+  }
+  return program;
+}
+
+Expected<Program> language::recordTf32Product(int block_m, int block_n) {
+  auto kernel = [=](View A, View B, View C) {
+    Value i = programId(0) * block_m, j = programId(1) * block_n;
+    Var c = fill({block_m, block_n}, 0.0);
+    for (Value k : range(0, A.dim(1), 32))
+      c = dot(A.load({i, k}, {block_m, 32}), B.load({k, j}, {32, block_n}), c);
+    C.store({i, j}, c);
+  };
+  return withTf32(
+      record("tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+}
+
+Expected<Program> language::recordTf32Rows() {
+  auto kernel = [](View A, View B, View C) {
+    Value b = B.load({0, 0}, {32, 128}); // [32, 128]
+    for (Value i : range(0, A.dim(0), 64))
+      C.atomicAdd({i, 0}, dot(A.load({i, 0}, {64, 32}), b));
+  };
+  return withTf32(record("tf32_rows", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+}
+
+Expected<Program> language::recordTf32Square() {
+  auto kernel = [](View B, View C) {
+    Var c = fill({128, 128}, 0.0);
+    for (Value k : range(0, B.dim(0), 32)) {
+      Value b = B.load({k, 0}, {32, 128});
+      c = dot(transpose(b), b, c);
+    }
+    C.store({0, 0}, c);
+  };
+  return withTf32(record("tf32_square", kernel, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+}
+
+Expected<Program> language::recordTf32ProductOfAComputedTile() {
+  auto kernel = [](View A, View B, View C) {
+    Value i = programId(0) * 128;
+    Var c = fill({128, 128}, 0.0);
+    for (Value k : range(0, A.dim(1), 32))
+      c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}) * 2.0, c);
+    C.store({i, 0}, c);
+  };
+  return withTf32(record("tf32_product_of_a_computed_tile", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2},
+                         TensorArg{"c", f32, 2}));
+}
+
+Expected<Program> language::recordDrawnTf32Product() {
+  auto kernel = [](View A, View B, View C, View Counter) {
+    for (Value block : dynamicRange(Counter, (A.dim(0) + 127) / 128)) {
+      Value i = block * 128;
+      Var c = fill({128, 128}, 0.0);
+      for (Value k : range(0, A.dim(1), 32))
+        c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}), c);
+      C.store({i, 0}, c);
+    }
+  };
+  return withTf32(record("drawn_tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2},
+                         TensorArg{"c", f32, 2}, TensorArg{"counter", i32, 1}));
 }
 
 } // namespace tegula

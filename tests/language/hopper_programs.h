@@ -41,11 +41,31 @@ Expected<Program> recordWithTiles();
 /// C = A B, 128 rows after 128 rows. c has elements of `dtype`.
 Expected<Program> recordStores(DType dtype);
 
+/// C = A B + A E, D = C + A E and the sums of D's rows, 128 rows after 128 rows. An iteration needs D for the sums, so
+/// it has both tiles before it stores C.
+Expected<Program> recordTwoStores();
+
 /// C += A B, split along the depth: each instance adds its part of the depth to all rows of a block of columns, from
 /// row `first` on. Tiles have `rows` x 128 elements.
 Expected<Program> recordSplitProduct(int rows, int first);
 
 /// The same with 64 rows. Instances with a part of the depth add to a tile in the order of the parts.
 Expected<Program> recordSplitProductInTurns();
+
+/// C = A B with a [m, k], b [k, n] and c [m, n] of f32, which the tensor cores read as tf32. They need the depth along
+/// the rows of both operands, so B must be transposed.
+Expected<Program> recordTf32Product(int block_m, int block_n);
+
+/// C += A B, 64 rows after 64 rows, with a depth of 32 and 128 columns. B is transposed once, before the loop.
+Expected<Program> recordTf32Rows();
+
+/// C = B^T B, whose two operands are one transposed tile. b is [k, 128].
+Expected<Program> recordTf32Square();
+
+/// C = A (2 B), of which threads hold 2 B: the warps that compute transpose it. b is [k, 128].
+Expected<Program> recordTf32ProductOfAComputedTile();
+
+/// C = A B, in which program instances draw blocks of 128 rows. b has at most 128 columns.
+Expected<Program> recordDrawnTf32Product();
 
 } // namespace tegula::language

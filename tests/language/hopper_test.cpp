@@ -462,6 +462,14 @@ TEST(Hopper, AProducerLoadsMatricesOfOtherElementSizes) {
   checkTiles(203); // All rows do.
 }
 
+/// Returns a matrix of small whole numbers, whose products have no rounding errors.
+Matrix smallNumbers(int64_t rows, int64_t columns, int64_t step) {
+  Matrix matrix({rows, columns});
+  for (int64_t i = 0; i < rows * columns; ++i)
+    matrix(i) = float(i * step % 3 - 1);
+  return matrix;
+}
+
 /// TMA stores tiles of any element size.
 template <class Element> void checkStores(int64_t columns) {
   SCOPED_TRACE(columns);
@@ -469,11 +477,7 @@ template <class Element> void checkStores(int64_t columns) {
   Expected<Program> program = recordStores(c.dtype());
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_THAT(ptxOf(*program), HasSubstr("cp.async.bulk.tensor.2d.global.shared::cta"));
-  Matrix a({200, 64}), b({64, 128}); // Small whole numbers, whose products have no rounding errors.
-  for (int64_t i = 0; i < 200 * 64; ++i)
-    a(i) = float(i * 7 % 3 - 1);
-  for (int64_t i = 0; i < 64 * 128; ++i)
-    b(i) = float(i * 5 % 3 - 1);
+  Matrix a = smallNumbers(200, 64, 7), b = smallNumbers(64, 128, 5);
   OnDevice<Bf16> on_a(a), on_b(b);
   OnDevice<Element> on_c(c);
   launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref()});
@@ -493,6 +497,41 @@ TEST(Hopper, TmaStoresTilesOfAllElementSizes) {
   checkStores<Bf16>(120);
   checkStores<int8_t>(112);
   checkStores<int8_t>(120); // Rows of C forbid TMA.
+}
+
+/// Expects C = A (B + factor E), for the columns that C has.
+void expectProduct(Matrix &c, Matrix &a, Matrix &b, double factor, Matrix &e, int64_t columns) {
+  for (int64_t i = 0; i < 500; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < 64; ++k)
+        sum += double(a(i, k)) * (double(b(k, j)) + factor * double(e(k, j)));
+      ASSERT_EQ(double(c(i, j)), sum) << i << ", " << j;
+    }
+}
+
+/// An iteration stores two tiles by TMA. The wait for the first buffer lets the second store run, also if lanes make
+/// it.
+void checkTwoStores(int64_t columns_of_c, int64_t columns_of_d) {
+  SCOPED_TRACE(::testing::Message() << columns_of_c << ", " << columns_of_d);
+  Expected<Program> program = recordTwoStores();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(ptxOf(*program), HasSubstr("cp.async.bulk.wait_group.read 1;"));
+  Matrix a = smallNumbers(500, 64, 7), b = smallNumbers(64, 128, 5), e = smallNumbers(64, 128, 4);
+  Matrix c({500, columns_of_c}), d({500, columns_of_d});
+  Array<float> sums({500});
+  OnDevice<Bf16> on_a(a), on_b(b), on_e(e), on_c(c), on_d(d);
+  OnDevice<float> on_sums(sums);
+  launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_e.ref(), on_c.ref(), on_d.ref(), on_sums.ref()});
+  ASSERT_TRUE(on_c.readBack() && on_d.readBack()) << "memory outside an array was written";
+  expectProduct(c, a, b, 1, e, columns_of_c);
+  expectProduct(d, a, b, 2, e, columns_of_d);
+}
+
+TEST(Hopper, TwoStoresOfAnIterationOverlap) {
+  checkTwoStores(128, 128);
+  checkTwoStores(128, 124); // Rows of D forbid TMA.
+  checkTwoStores(124, 128);
 }
 
 /// C = the sum of five products, whose ten tensors have a map each.

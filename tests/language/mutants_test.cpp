@@ -47,7 +47,7 @@ public:
     for (const SimtSite &site : simt_->sites())
       std::ranges::move(tools::mutantsOf(site), std::back_inserter(mutants));
     std::vector<tools::SimtRun> runs;
-    for (const Launch &launch : launches_)
+    for (Launch &launch : launches_)
       runs.push_back([&](const SimtInterleaving &interleaving) { return run(launch, interleaving); });
     const testing::Sweep sweep = testing::valueOf(testing::sweep(std::move(mutants), runs, explained));
     EXPECT_GT(sweep.mutants, 20);
@@ -65,7 +65,10 @@ private:
     return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   }
 
-  Expected<SimtReport> run(const Launch &launch, const SimtInterleaving &interleaving) {
+  /// Runs a launch in memory of zeros, with which counters begin.
+  Expected<SimtReport> run(Launch &launch, const SimtInterleaving &interleaving) {
+    for (std::vector<std::byte> &memory : launch.memory)
+      std::ranges::fill(memory, std::byte{0});
     simt_->setSchedule(interleaving);
     const Status status = kernel_->launch(launch.grid, launch.arguments);
     SimtReport report = simt_->takeReport();
@@ -134,6 +137,35 @@ TEST(ProductMutants, OfThreeProductsWithAnExchange) {
   EXPECT_THAT(both.survivors(kOfBothSides), IsEmpty());
 }
 
+/// Three roles: the one that transposes waits for two others and has both wait.
+TEST(ProductMutants, OfATransposedOperand) {
+  Mutated product(recordTf32Product(128, 128), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1, .y = 1}, {{f32, {100, 164}}, {f32, {164, 104}}, {f32, {100, 104}}}, gap);
+  EXPECT_THAT(product.survivors({}), IsEmpty());
+}
+
+/// A warp meets before it hands a tile to the adder, or gets the buffer back from it, because a GPU counts whole warps
+/// at a barrier; the executor counts lanes.
+const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 1},
+                        {"bar.warp.sync", "return withTf32(record(\"tf32_rows\"", 2}};
+
+/// The adder is the fourth warp of the small roles' warpgroup.
+TEST(ProductMutants, OfATransposedOperandWithTheAdder) {
+  Mutated rows(recordTf32Rows(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true});
+  for (int64_t gap : {0, 3})
+    rows.addLaunch({.x = 1}, {{f32, {140, 32}}, {f32, {32, 128}}, {f32, {140, 128}}}, gap);
+  EXPECT_THAT(rows.survivors(kOfAdder), IsEmpty());
+}
+
+/// Two roles read each number of a block that the producer draws. With a depth of one tile, it soon draws the next.
+TEST(ProductMutants, OfATransposedOperandInDrawnWork) {
+  Mutated product(recordDrawnTf32Product(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (auto [depth, gap] : {std::pair(32, 0), std::pair(100, 0), std::pair(100, 3)})
+    product.addLaunch({.x = 1}, {{f32, {400, depth}}, {f32, {depth, 104}}, {f32, {400, 104}}, {i32, {1}}}, gap);
+  EXPECT_THAT(product.survivors({}), IsEmpty());
+}
+
 /// One warp copies q, k and v of a chunk, and what follows the last copy comes before all reads. Scores and state are
 /// written one after the other, each with a fence, before one barrier. The products with q and of the next state start
 /// while others run: ptxas notices if the fence of the second is missing, and the first has no registers of its own.
@@ -149,6 +181,21 @@ TEST(ProductMutants, OfLinearAttentionWithFourProducts) {
     attention.addLaunch(
         {.x = 1}, {{bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}}, gap);
   EXPECT_THAT(attention.survivors(kOfLinearAttention), IsEmpty());
+}
+
+/// Where one warp copies, the lanes meet after the copies of B and E, before all reads. Both tiles are written, each
+/// with a fence, before one barrier.
+const Known kOfTwoStores = {{"bar.warp.sync", "Value b = B.load(", 2}, {"fence.proxy.async", "C.store(", 1}};
+
+TEST(ProductMutants, OfTwoStoresInALoop) {
+  Mutated stores(recordTwoStores(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (auto [c, d, gap] :
+       {std::tuple(128, 128, 0), std::tuple(128, 124, 0), std::tuple(124, 128, 0), std::tuple(128, 128, 3)})
+    stores.addLaunch(
+        {.x = 1},
+        {{bf16, {500, 64}}, {bf16, {64, 128}}, {bf16, {64, 128}}, {bf16, {500, c}}, {bf16, {500, d}}, {f32, {500}}},
+        gap);
+  EXPECT_THAT(stores.survivors(kOfTwoStores), IsEmpty());
 }
 
 /// As in the backward pass of softmax attention (tests/simt/mutants/sweep.cpp).

@@ -199,8 +199,15 @@ private:
     }
   }
 
+  View inPages(const Node &node, View pool) {
+    if (node.page == 0)
+      return pool;
+    const int page = static_cast<int>(node.page);
+    return node.table < 0 ? packed(pool, page) : paged(pool, views_[size_t(node.table)], page);
+  }
   View view(const Node &node) {
-    View whole = views_[size_t(node.tensor)], part = node.perInstance ? whole.at(tegula::programId(0)) : whole;
+    View whole = views_[size_t(node.tensor)];
+    View part = inPages(node, node.perInstance ? whole.at(tegula::programId(0)) : whole);
     return node.rows.empty() ? part : part.rows(result(node.rows[0]), result(node.rows[1]));
   }
   Operand operand(const Node &node, size_t index) const { return result(node.operands[index]); }

@@ -108,6 +108,8 @@ struct Node {
   int64_t first = 0, step = 1;    ///< First column and step of columns.
   bool reverse = false;           ///< A cumsum runs from the last element on.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
+  int64_t page = 0;               ///< Rows of a page, if the first dimension of the tensor are pages; otherwise 0.
+  int table = -1;                 ///< Index of the tensor that says where page i is; -1 if it is place i.
   std::vector<int> rows = {};     ///< Ids of the begin and the end of the rows that the node sees; empty for all rows.
   Region then = {}, otherwise = {};
 };

@@ -282,9 +282,25 @@ private:
     node.rows = {begin.id, end.id};
   }
 
-  Known load(DType dtype, const Shape &shape) {
-    Node node{.op = Op::load, .dtype = dtype, .shape = shape, .tensor = input(dtype, shape)};
+  /// Lets a node read a tensor that can hold tiles of its shape, sometimes through pages. The table then has places
+  /// that the tensor does not have, and the same place several times.
+  void chooseInput(Node &node) {
+    if (node.dtype == DType::i1 || !c_.chance(10)) {
+      node.tensor = input(node.dtype, node.shape);
+      return chooseRows(node);
+    }
+    node.page = c_.of({4, 16, 5, 32});
+    Shape shape = {c_.of<int64_t>({3, 7}), node.page + c_.of<int64_t>({0, 0, 3, -1})};
+    for (size_t axis = 1; axis < node.shape.size(); ++axis)
+      shape.push_back(extent(node.shape[axis]));
+    node.tensor = addTensor({.dtype = node.dtype, .shape = shape});
+    node.table = c_.chance(70) ? input(i32, {4}) : -1;
     chooseRows(node);
+  }
+
+  Known load(DType dtype, const Shape &shape) {
+    Node node{.op = Op::load, .dtype = dtype, .shape = shape};
+    chooseInput(node);
     for (size_t axis = 0; axis < shape.size(); ++axis)
       node.operands.push_back(axis == 0 || c_.chance(25) ? position().id : whole(0));
     node.number = c_.chance(10) ? 1 : 0;
@@ -303,8 +319,7 @@ private:
     const Known columns = numbers(n, {whole(0), i32, {}});
     const int row = asMatrix(rows, false).id, column = asMatrix(columns, true).id;
     Node node{.op = Op::gather, .dtype = dtype, .shape = {m, n}, .operands = {row, column}};
-    node.tensor = input(dtype, {m, n});
-    chooseRows(node);
+    chooseInput(node);
     return emit(std::move(node));
   }
 

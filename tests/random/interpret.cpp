@@ -330,11 +330,21 @@ private:
   /// Returns the place of an element in its tensor; -1 if it is outside.
   int64_t place(const Node &node, Shape at) const {
     const Shape &shape = program_.tensors[size_t(node.tensor)].shape;
+    int64_t size = shape[node.perInstance ? 1 : 0];
+    if (node.page > 0)
+      size = node.page * (node.table < 0 ? size : program_.tensors[size_t(node.table)].shape[0]);
     if (!node.rows.empty()) {
       const int64_t begin = result(node.rows[0]).whole(), end = result(node.rows[1]).whole();
-      if (begin < 0 || at[0] < 0 || at[0] >= std::min(end, shape[node.perInstance ? 1 : 0]) - begin)
+      if (begin < 0 || at[0] < 0 || at[0] >= std::min(end, size) - begin)
         return -1;
       at[0] += begin;
+    }
+    if (node.page > 0) {
+      if (at[0] < 0 || at[0] >= size)
+        return -1;
+      const int64_t page = at[0] / node.page, row = at[0] % node.page;
+      at[0] = node.table < 0 ? page : static_cast<int64_t>(state_.memory[size_t(node.table)][size_t(page)].lo);
+      at.insert(at.begin() + 1, row);
     }
     if (node.perInstance)
       at.insert(at.begin(), instance_);

@@ -189,8 +189,11 @@ private:
   }
 
   std::string view(const Node &node) {
-    return "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "") +
-           (node.rows.empty() ? "" : ".rows(" + names_[node.rows[0]] + ", " + names_[node.rows[1]] + ")");
+    std::string text = "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "");
+    if (node.page > 0)
+      text = (node.table < 0 ? "packed(" + text : "paged(" + text + ", t" + std::to_string(node.table)) + ", " +
+             std::to_string(node.page) + ")";
+    return text + (node.rows.empty() ? "" : ".rows(" + names_[node.rows[0]] + ", " + names_[node.rows[1]] + ")");
   }
   std::string operand(const Node &node, size_t index) { return names_[node.operands[index]]; }
   std::string operands(const Node &node, size_t first) {

@@ -34,4 +34,19 @@ TEST(TensorMap, RowsThatEndInsideHaveLimits) {
   EXPECT_FALSE(mapRows(10, 8 * kLimit));
 }
 
+/// The pages of one head lie between those of the others.
+TEST(TensorMap, RowsCountThroughAllPages) {
+  const auto mapPages = [](int64_t page) {
+    TensorRef tensor{.dtype = bf16, .rank = 4, .shape = {2, 7, 16, 64}, .strides = {16 * 64, page, 64, 1}};
+    return mapTensor(
+        {.dtype = bf16, .box = {64, 16}, .swizzle = 128, .columns = 64, .ends_inside = true, .in_pages = true}, tensor);
+  };
+  const std::optional<MappedTensor> mapped = mapPages(2 * 16 * 64);
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(mapped->rank, 5u);
+  EXPECT_EQ(mapped->sizes, (std::array<uint64_t, 5>{64, kLimit, 6 * 32 + 16 + 1, kLimit + 1, 2}));
+  EXPECT_EQ(mapped->strides[3], 16 * 64 * 2u);
+  EXPECT_FALSE(mapPages(2 * 16 * 64 + 8)) << "a page begins inside a row";
+}
+
 } // namespace

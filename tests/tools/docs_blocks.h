@@ -25,7 +25,7 @@ extern const TensorRef q, k, v, o, lse, o_parts, lse_parts;
 } // namespace kernels_md
 
 namespace language_md {
-extern const View bias, dbias, state, X, First, Sums;
+extern const View bias, dbias, state, X, First, Sums, Pool, Table, Lengths;
 constexpr int64_t width = 33;
 extern const Value segment, a, b, c, q, k, s, x, scale, rows, keys, queries, scores, dcapped;
 extern Compiler *const compiler;

@@ -86,6 +86,9 @@ struct TensorMap {
   int64_t columns = 0;
   /// True if each box names its first row and an end, which a kernel knows. The map then has two more dimensions.
   bool ends_inside = false;
+  /// True if the rows count through all pages, which are the dimension before the rows. The map has no dimension of
+  /// pages.
+  bool in_pages = false;
 
   bool operator==(const TensorMap &) const = default;
 };

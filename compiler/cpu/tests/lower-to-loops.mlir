@@ -259,3 +259,24 @@ func.func @aliased_rows(%x: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.wri
   tile.store %s, %out[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// Rows in pages of a table: the place of a page is read for each row, and a row without a place is skipped.
+// CHECK-LABEL: func.func @rows_in_pages
+// CHECK: %[[ROWS:.*]] = arith.muli %[[ENTRIES:.*]], %c16 : index
+// CHECK: scf.for %[[ROW:.*]] =
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : index
+// CHECK: %[[ENTRY:.*]] = scf.if %{{.*}} -> (i32)
+// CHECK: %[[PAGE:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
+// CHECK: arith.cmpi ult, %[[PAGE]], %{{.*}} : index
+// CHECK: arith.muli %[[PAGE]], %{{.*}} : index
+// CHECK: scf.if
+// CHECK: vector.load
+func.func @rows_in_pages(%x: !tile.view<3xf32> {tile.name = "x"}, %table: !tile.view<1xi32> {tile.name = "table"}, %y: !tile.view<2xf32> {tile.name = "y", tile.written}) {
+  %c0 = arith.constant 0 : index
+  %rows = tile.pages %x[%table] page 16 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  %tile = tile.load %rows[%c0, %c0] : !tile.view<2xf32> -> tensor<4x16xf32>
+  tile.store %tile, %y[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
+  return
+}

@@ -145,6 +145,19 @@ private:
     return result = sm::ToSharedOp::create(b, sharedType(type, shape), staged);
   }
 
+  /// Returns the transpose of a tile in shared memory. One serves all dots.
+  Value transposedShared(Value tile) {
+    Value &result = transposed_[tile];
+    if (result)
+      return result;
+    ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
+    b.setInsertionPointAfterValue(tile);
+    auto type = cast<sm::SharedType>(tile.getType());
+    auto turned = sm::SharedType::get(b.getContext(), {type.getShape()[1], type.getShape()[0]}, type.getElementType(),
+                                      sm::kPanelBytes);
+    return result = sm::TransposeOp::create(b, turned, tile);
+  }
+
   static Value inLayout(ImplicitLocOpBuilder &b, Value tile, RankedTensorType type) {
     return !tile || tile.getType() == type ? tile : sm::ConvertOp::create(b, type, tile).getResult();
   }
@@ -184,13 +197,18 @@ private:
     return product;
   }
 
-  static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
-                             Value right) {
+  Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
+                      Value right) {
     Value acc = inLayout(b, dot.getAcc(), accumulators);
+    bool transposesLeft = isReadTransposed(dot, left), transposesRight = isTransposed(dot, rhs);
+    if (sm::mmaElement(dot.getRhs().getType().getElementType())->kMajorOnly) {
+      left = std::exchange(transposesLeft, false) ? transposedShared(left) : left;
+      right = std::exchange(transposesRight, true) ? right : transposedShared(right);
+    }
     if (isa<RankedTensorType>(left.getType()))
       left = packed(b, left);
     auto product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
-                                       shapeOf(dot).k, acc, isReadTransposed(dot, left), isTransposed(dot, rhs));
+                                       shapeOf(dot).k, acc, transposesLeft, transposesRight);
     inherit(product, dot);
     return sm::AwaitOp::create(b, product).getResult();
   }
@@ -208,6 +226,7 @@ private:
 
   llvm::DenseMap<Value, std::array<int64_t, 2>> shapes_;
   llvm::DenseMap<Value, Value> shared_;
+  llvm::DenseMap<Value, Value> transposed_; ///< By the tile in shared memory.
   SmallVector<std::pair<tile::LoadOp, Value>> loaded_;
 };
 } // namespace

@@ -103,7 +103,7 @@ private:
       slot.empty.arrive(cast<sm::ReleaseOp>(step.op).getPerWarp() ? process.warps() : 1, protocol.empty);
       return true;
     case Kind::store:
-      slot.full[process.warpgroup].arrive(process.warps(), protocol.full);
+      slot.full[protocol.fullMbarriers == 1 ? 0 : process.warpgroup].arrive(process.warps(), protocol.full);
       return true;
     case Kind::takeTurn:
       return isPassedByStore(process, step);

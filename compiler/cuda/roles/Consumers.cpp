@@ -16,11 +16,14 @@ public:
 
   void build() {
     for (sm::LoadSharedOp fetch : rings_.fetches())
-      addRingPosition(fetch);
+      addRingPosition(readTileOf(fetch));
     for (tile::NextWorkOp work : rings_.work())
       addRingPosition(work);
-    for (sm::LoadSharedOp fetch : rings_.fetches())
-      receive(fetch);
+    for (sm::LoadSharedOp fetch : rings_.fetches()) {
+      receive(readTileOf(fetch));
+      if (fetch->use_empty())
+        fetch.erase();
+    }
     for (tile::NextWorkOp work : rings_.work())
       receive(work);
   }
@@ -33,9 +36,9 @@ private:
       return;
     for (Region *region : loop.getLoopRegions())
       for (Operation &fed : region->front())
-        if (rings_.isProducerLoaded(&fed))
+        if (rings_.isPassed(&fed))
           places_[&fed] = loop.getInits().size();
-    carryRingPosition(loop, rings_.slotsIn(loop));
+    carryRingPosition(loop, slotsIn(loop));
   }
 
   /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is
@@ -52,45 +55,45 @@ private:
     b_.setInsertionPoint(user);
   }
 
-  void receive(sm::LoadSharedOp fetch) {
-    Value channel = rings_.of(fetch);
-    if (fetch->use_empty())
-      return fetch.erase();
-    placeConsumerWait(userIn(fetch, /*last=*/false));
-    b_.setLoc(fetch.getLoc());
-    Loop loop = loopOf(fetch);
+  /// Replaces the tile of a load or of a transpose by a wait for it.
+  void receive(Operation *passed) {
+    if (passed->use_empty())
+      return;
+    Value channel = rings_.of(passed);
+    placeConsumerWait(userIn(passed, /*last=*/false));
+    b_.setLoc(passed->getLoc());
+    Loop loop = loopOf(passed);
     RingPosition now =
-        loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
-    Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), channel, now.slot, now.phase);
-    if (loop && !rings_.releasedWith(fetch))
-      release(fetch, channel, now);
-    fetch.replaceAllUsesWith(tile);
-    fetch.erase();
+        loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(passed), 2)) : RingPosition::first(b_);
+    Value tile = sm::ConsumerWaitOp::create(b_, passed->getResult(0).getType(), channel, now.slot, now.phase);
+    if (loop && !rings_.releasedWith(passed))
+      release(passed, channel, now);
+    passed->replaceAllUsesWith(ValueRange(tile));
+    if (isa<sm::TransposeOp>(passed))
+      passed->erase();
   }
 
   void receive(tile::NextWorkOp work) {
     b_.setInsertionPoint(work);
     b_.setLoc(work.getLoc());
-    Value channel = rings_.of(work);
-    auto [slot, phase] = RingPosition::lastOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
-    Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), channel, slot, phase);
-    sm::ReleaseOp::create(b_, channel, slot, /*per_warp=*/true);
-    work.replaceAllUsesWith(number);
+    const RingPosition now =
+        RingPosition::lastOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
+    work.replaceAllUsesWith(receiveWork(b_, rings_.of(work), now));
     work.erase();
   }
 
   /// Inserts the release after the last user of the tile: after the wait of an sm.wgmma, or after the inner loop that
   /// contains the user.
-  void release(sm::LoadSharedOp fetch, Value channel, RingPosition position) {
-    Operation *last = userIn(fetch, /*last=*/true);
+  void release(Operation *tile, Value channel, RingPosition position) {
+    Operation *last = userIn(tile, /*last=*/true);
     auto product = dyn_cast<sm::AsyncProduct>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
+    const bool isFenced = !isReadByMmas(tile) || rings_.isCompanion(tile);
     if (isFenced) // TMA writes the next tile to this slot.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel, position.slot,
-                          /*per_warp=*/!product || isFenced || isReadByLanes(fetch));
-    for (Operation *reader : fetch->getUsers())
+                          /*per_warp=*/!product || isFenced || isReadByLanes(tile));
+    for (Operation *reader : tile->getUsers())
       if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);
         sm::ProxyFenceOp::create(b_);

@@ -11,7 +11,8 @@ class Pass;
 
 namespace tegula::cuda {
 
-std::unique_ptr<mlir::Pass> createSpecializeWarps();
+std::unique_ptr<mlir::Pass> createPlanRoles();
+std::unique_ptr<mlir::Pass> createSplitRoles();
 std::unique_ptr<mlir::Pass> createPlanSteps();
 std::unique_ptr<mlir::Pass> createExchangeTiles();
 std::unique_ptr<mlir::Pass> createPipelineLoops();

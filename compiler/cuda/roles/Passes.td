@@ -5,32 +5,60 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
-  let summary = "moves loads to a producer warpgroup and connects it with the consumers by channels";
+def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
+  let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
     Applies to modules with `tile.roles = "load"`. A function in which no loop has an `sm.load_shared` that qualifies
     stays as it is, with a remark; later passes then let all warps copy.
 
-    - An `sm.load_shared` moves to the producer if its position follows from scalars and loop variables alone, TMA can
-      copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop that
-      does not move says why.
-    - A `tile.load` of 1-, 2- or 4-byte elements in a loop moves if it is a matrix of at least 1,024 elements of which
+    - An `sm.load_shared` gets `tile.role = "load"` if its position follows from scalars and loop variables alone, TMA
+      can copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop
+      that stays with all warps says why.
+    - A `tile.load` of 1-, 2- or 4-byte elements in a loop gets it if it is a matrix of at least 1,024 elements of which
       each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
-      If TMA cannot copy a matrix, each warp copies its own rows to the slot (`sm.fallback_copy`), because a single warp
-      would be slower. Later branches that load the same tile again, such as the recompute path of the optimistic
-      softmax, read the same slot.
+    - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The tile has
+      at most 4,096 elements, because the role holds it in registers.
+    - A loop around such loads gets `tile.slots`: `tile.num_stages` in an innermost loop, two in an outer one.
+    - The function gets `sm.roles`: the role `compute` of `tile.num_warps` warps, and the role `load` of one warp. With
+      the two warps of the role `transpose`, if any, it has a warpgroup of its own. The pass divides the registers by
+      what the roles need, so that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
 
-    The producer gets these loads, the loops around them and the scalar arithmetic of their positions. The consumers get
-    everything else, with a consumer wait before the first use of a tile and a release after the last use. An innermost
-    loop has channels of `tile.num_stages` slots, an outer loop channels of two; outside loops a channel has one slot.
-    The producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a
-    late slot while an earlier one is free. Two tiles share one release if the first one goes to registers, every warp
-    releases the second one, and the last use of the first one comes no later. If an `sm.mma` reads a tile, a proxy
-    fence follows, because TMA writes the slot next, and each warp releases the slot.
+    Attributes that the program has already are obeyed: `tile.role = "compute"` keeps a load with all warps, and
+    `tile.role = "load"` on a load that cannot move is an error.
 
-    The consumers become the role `compute` of `tile.num_warps` warps, the producer the role `load` of one warp, which
-    has a warpgroup of its own. The pass divides the registers so that the multiprocessor holds `tile.instances_per_sm`
-    thread blocks (default 1).
+    ```mlir
+    func.func @f(...) attributes {
+        sm.roles = [#sm.role<"compute" warps 8 registers 232>, #sm.role<"load" warps 1 registers 40>]} {
+      scf.for %j ... {
+        %k = sm.load_shared %K[%j, %c0] [64, 64] {tile.role = "load"}
+        ...
+      } {tile.slots = 3 : i64}
+    }
+    ```
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
+  let summary = "gives each planned role a program of its own and connects them by channels";
+  let description = [{
+    Carries out what `plan-roles` has written, in each function with `sm.roles`, and removes those attributes.
+
+    The role `load` gets the loads, the loops around them and the scalar arithmetic of their positions. The role
+    `compute` gets everything else, with a consumer wait before the first use of a tile and a release after the last
+    use. A channel has `tile.slots` slots in a loop, and one outside loops. The producer loads the tiles of an iteration
+    in the order in which consumers release them, so it never waits for a late slot while an earlier one is free. Two
+    tiles share one release if the first one goes to registers, every warp releases the second one, and the last use of
+    the first one comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the slot next,
+    and each warp releases the slot.
+
+    The role `transpose` gets the loops around its transposes. It waits for a loaded tile, reads it, releases the slot
+    and stores the transpose in a second channel, from which the role `compute` takes it. The warps that compute
+    transpose what has no such role.
+
+    If TMA cannot copy a matrix that goes to registers, each warp copies its own rows to the slot (`sm.fallback_copy`),
+    because a single warp would be slower. Later branches that load the same tile again, such as the recompute path of
+    the optimistic softmax, read the same slot.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -11,7 +11,8 @@ namespace tegula::cuda {
 void registerRolesPasses() { registerCudaRolesPasses(); }
 
 void buildRolesPipeline(mlir::OpPassManager &passes) {
-  passes.addPass(createSpecializeWarps());
+  passes.addPass(createPlanRoles());
+  passes.addPass(createSplitRoles());
   passes.addPass(createPlanSteps());
   passes.addPass(createExchangeTiles());
   passes.addPass(createPipelineLoops());

@@ -45,7 +45,8 @@ namespace {
 ///     delayed of the last iteration
 class Pipeline {
 public:
-  Pipeline(scf::ForOp loop, const LoopOrder &order) : loop_(loop), order_(order), b_(loop.getLoc(), loop) {}
+  Pipeline(const LoopGraph &graph, const LoopOrder &order)
+      : loop_(graph.loop), graph_(graph), order_(order), b_(loop_.getLoc(), loop_) {}
 
   void build() {
     Value isEntered =
@@ -80,14 +81,14 @@ private:
   sm::AsyncProduct mmaInFlight(unsigned number) {
     auto await = yielded(number).getDefiningOp<sm::AwaitOp>();
     auto mma = await ? await.getHandle().getDefiningOp<sm::AsyncProduct>() : sm::AsyncProduct();
-    return mma && mma->getBlock() == body() && order_.staysInFlight(mma) ? mma : sm::AsyncProduct();
+    return mma && mma->getBlock() == body() && graph_.staysInFlight(mma) ? mma : sm::AsyncProduct();
   }
 
   Carried kindOf(unsigned number) {
     if (mmaInFlight(number))
       return Carried::inFlight;
     Operation *producer = yielded(number).getDefiningOp();
-    return producer && producer->getBlock() == body() && order_.isDelayed(producer) ? Carried::late : Carried::asBefore;
+    return producer && producer->getBlock() == body() && graph_.isDelayed(producer) ? Carried::late : Carried::asBefore;
   }
 
   /// Returns what an iteration passes on to the next one: what the loop carries, and what delayed ops need.
@@ -97,7 +98,7 @@ private:
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
       if (Carried kind = kindOf(number); kind != Carried::late)
         add(kind == Carried::inFlight ? mmaInFlight(number).getHandle() : yielded(number));
-    llvm::for_each(order_.handedOver(), add);
+    llvm::for_each(graph_.handedOver.getArrayRef(), add);
     return values;
   }
 
@@ -112,17 +113,17 @@ private:
         before.map(mmaInFlight(number).getHandle(), passedOn.front());
       passedOn = passedOn.drop_front();
     }
-    before.map(order_.handedOver(), passedOn);
+    before.map(graph_.handedOver.getArrayRef(), passedOn);
   }
 
   void buildIterations(LocBuilder b) {
     IRMapping map;
     map.map(loop_.getInductionVar(), loop_.getLowerBound());
     map.map(loop_.getRegionIterArgs(), loop_.getInitArgs());
-    for (const LoopOrder::Entry &entry : order_.entries())
+    for (const LoopOrder::Entry &entry : order_.entries)
       if (entry.passes)
         createTurn(b, entry, map);
-      else if (entry.op && !order_.isDelayed(entry.op))
+      else if (entry.op && !graph_.isDelayed(entry.op))
         b.clone(*entry.op, map);
     Value second = b.createOrFold<arith::AddIOp>(loop_.getLowerBound(), loop_.getStep());
     auto later = scf::ForOp::create(b, second, loop_.getUpperBound(), loop_.getStep(), passedOn(map));
@@ -133,7 +134,7 @@ private:
 
   /// Maps the comparisons with the first iteration to their results in a later one.
   void knowComparisons(LocBuilder &b, IRMapping &map) {
-    for (Operation *op : order_.comparisons()) {
+    for (Operation *op : graph_.comparisons) {
       const bool isLater = cast<arith::CmpIOp>(op).getPredicate() == arith::CmpIPredicate::ne;
       map.map(op->getResult(0), Value(arith::ConstantIntOp::create(b, b.getI1Type(), isLater)));
     }
@@ -145,14 +146,14 @@ private:
     now.map(loop_.getInductionVar(), later.getInductionVar());
     receive(later.getRegionIterArgs(), before, now);
     knowComparisons(b, now);
-    for (const LoopOrder::Entry &entry : order_.entries()) {
+    for (const LoopOrder::Entry &entry : order_.entries) {
       if (!entry.op) {
         createTurn(b, entry, now);
         if (sm::ProducerStoreOp store = entry.passes)
           turnsOn_ = store.getChannel();
-      } else if (llvm::is_contained(order_.comparisons(), entry.op))
+      } else if (llvm::is_contained(graph_.comparisons, entry.op))
         continue;
-      else if (order_.isDelayed(entry.op))
+      else if (graph_.isDelayed(entry.op))
         buildDelayed(b, entry.op, before, now);
       else
         b.clone(*entry.op, now);
@@ -164,7 +165,7 @@ private:
   /// flight only has to have read its operands.
   void buildDelayed(LocBuilder &b, Operation *op, IRMapping &before, IRMapping &now) {
     auto await = dyn_cast<sm::AwaitOp>(op);
-    if (await && !order_.isDelayed(await.getHandle().getDefiningOp())) {
+    if (await && !graph_.isDelayed(await.getHandle().getDefiningOp())) {
       sm::AwaitOp::create(static_cast<OpBuilder &>(b), op->getLoc(), TypeRange(), /*reads=*/true,
                           before.lookup(await.getHandle()), IntegerAttr());
       return;
@@ -182,8 +183,8 @@ private:
     IRMapping before, now;
     receive(passedOn, before, now);
     const bool isLastTile = isa<sm::RolesOp>(loop_->getParentOp());
-    for (const LoopOrder::Entry &entry : order_.entries())
-      if (entry.op && order_.isDelayed(entry.op) && !(isLastTile && isa<sm::ReleaseOp>(entry.op)))
+    for (const LoopOrder::Entry &entry : order_.entries)
+      if (entry.op && graph_.isDelayed(entry.op) && !(isLastTile && isa<sm::ReleaseOp>(entry.op)))
         b.clone(*entry.op, before);
     SmallVector<Value> results;
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
@@ -193,6 +194,7 @@ private:
   }
 
   scf::ForOp loop_;
+  const LoopGraph &graph_;
   const LoopOrder &order_;
   LocBuilder b_;
   /// The channel whose stores pass the turn that the steady state has taken so far, or null. To take the turn, each
@@ -202,15 +204,16 @@ private:
 } // namespace
 
 /// Moves the ops of an iteration to their order, adds the turns, and erases fences that stores make unnecessary.
-static void reorder(scf::ForOp loop, const LoopOrder &order) {
+static void reorder(const LoopGraph &graph, const LoopOrder &order) {
+  scf::ForOp loop = graph.loop;
   Operation *end = loop.getBody()->getTerminator();
   LocBuilder b(loop.getLoc(), end);
-  for (const LoopOrder::Entry &entry : order.entries())
+  for (const LoopOrder::Entry &entry : order.entries)
     if (entry.op)
       entry.op->moveBefore(end);
     else
       createTurn(b, entry, IRMapping());
-  for (Operation *fence : order.coveredFences())
+  for (Operation *fence : graph.coveredFences)
     fence->erase();
 }
 
@@ -225,21 +228,24 @@ static sm::StepList completed(sm::StepList steps, scf::ForOp loop) {
 }
 
 /// Brings a loop into the order of its step list. Returns true if it has turns that no store passes.
-static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
+static llvm::Expected<bool> pipeline(scf::ForOp loop, StringRef text) {
   llvm::Expected<sm::StepList> steps = sm::parseSteps(text);
   if (!steps)
-    return loop.emitError(tile::steps) << " = \"" << text << "\": " << llvm::toString(steps.takeError());
-  const LoopOrder order(loop, *steps);
-  if (!order.obstacle().empty())
-    return loop.emitError(tile::steps) << " = \"" << text << "\": " << order.obstacle();
+    return steps.takeError();
+  llvm::Expected<LoopGraph> graph = LoopGraph::of(loop, *steps);
+  if (!graph)
+    return graph.takeError();
+  llvm::Expected<LoopOrder> order = cuda::order(*graph, *steps);
+  if (!order)
+    return order.takeError();
   loop->setAttr(kPipelined, UnitAttr::get(loop.getContext()));
   // The loop has its MMAs in the order of the whole list, which tells them from each other.
   loop->setAttr(tile::steps, StringAttr::get(loop.getContext(), sm::toString(completed(*steps, loop))));
-  if (order.isAnyDelayed())
-    Pipeline(loop, order).build();
+  if (graph->isAnyDelayed())
+    Pipeline(*graph, *order).build();
   else
-    reorder(loop, order);
-  return llvm::any_of(order.entries(), [](auto &entry) { return entry.kind == Kind::takeTurn && !entry.passes; });
+    reorder(*graph, *order);
+  return llvm::any_of(order->entries, [](auto &entry) { return entry.kind == Kind::takeTurn && !entry.passes; });
 }
 
 namespace {
@@ -260,9 +266,10 @@ struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
     });
     bool hasTurns = false;
     for (scf::ForOp loop : loops) {
-      FailureOr<bool> turns = ::pipeline(loop, loop->getAttrOfType<StringAttr>(tile::steps).getValue());
-      if (failed(turns))
-        return failure();
+      auto text = loop->getAttrOfType<StringAttr>(tile::steps);
+      llvm::Expected<bool> turns = ::pipeline(loop, text.getValue());
+      if (!turns)
+        return loop.emitError(tile::steps) << " = " << text << ": " << llvm::toString(turns.takeError());
       hasTurns |= *turns;
     }
     if (hasTurns) {

@@ -46,6 +46,15 @@ static LogicalResult preset(MutableArrayRef<scf::ForOp> loops, StringAttr text, 
 
 //===-- The compiler's own choice ---------------------------------------------------------------------------------===//
 
+/// Returns why the loop cannot run as the list says, or an empty string.
+static std::string obstacleTo(ArrayRef<Step> steps, scf::ForOp loop) {
+  llvm::Expected<LoopGraph> graph = LoopGraph::of(loop, steps);
+  if (!graph)
+    return llvm::toString(graph.takeError());
+  llvm::Expected<LoopOrder> order = cuda::order(*graph, steps);
+  return order ? "" : llvm::toString(order.takeError());
+}
+
 /// Returns true if the MMA reads the only slot of a ring of its loop.
 static bool readsOnlySlot(sm::AsyncProduct mma) {
   return llvm::any_of(ValueRange{mma.getLhs(), mma.getRhs()}, [&](Value operand) {
@@ -57,14 +66,11 @@ static bool readsOnlySlot(sm::AsyncProduct mma) {
 /// Returns the MMAs in an order in which each starts as soon as the iteration allows: those first that wait for the
 /// fewest others, of these the ones that read the only slot of a ring, so that the producer can fill it while others
 /// run, and of these the ones for which most of the iteration waits.
-static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
-  const LoopOrder order(loop, {});
-  if (!order.obstacle().empty())
-    return {};
+static sm::StepList serialSteps(const LoopGraph &graph, const Labels &mmas) {
   SmallVector<std::pair<StringRef, sm::AsyncProduct>> sorted(mmas.begin(), mmas.end());
   llvm::stable_sort(sorted, [&](const auto &one, const auto &two) {
     auto rank = [&](sm::AsyncProduct mma) {
-      return std::tuple(order.countNeeds(mma), !readsOnlySlot(mma), -int64_t(order.countFollowers(mma)));
+      return std::tuple(graph.countNeeds(mma), !readsOnlySlot(mma), -int64_t(graph.countFollowers(mma)));
     };
     return rank(one.second) < rank(two.second);
   });
@@ -94,7 +100,7 @@ static sm::StepList stepsInFlight(scf::ForOp loop, const Labels &mmas) {
   if (mmas.size() != 1 || slotsOf(mma) < 2)
     return {};
   sm::StepList steps{{.label = label.str()}, {.kind = Step::Kind::end, .label = label.str(), .isDelayed = true}};
-  return LoopOrder(loop, steps).obstacle().empty() ? steps : sm::StepList();
+  return obstacleTo(steps, loop).empty() ? steps : sm::StepList();
 }
 
 namespace {
@@ -131,13 +137,12 @@ static Overlap overlapOf(const Labels &mmas, ArrayRef<Step> serial) {
 /// Returns the steps in which some MMAs come one iteration late: together with the MMAs that wait for no other in the
 /// next iteration, or, if they read tiles that warpgroups exchange, after the next such tile is written. A turn
 /// encloses the MMAs that start together, or the computation of the tile.
-static sm::StepList overlappedSteps(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> serial, const Overlap &overlap,
-                                    bool hasTurns) {
-  const LoopOrder order(loop, {});
+static sm::StepList overlappedSteps(const LoopGraph &graph, const Labels &mmas, ArrayRef<Step> serial,
+                                    const Overlap &overlap, bool hasTurns) {
   sm::StepList first, rest, steps;
   for (const Step &step : serial)
     if (!overlap.isLate(step.label))
-      (order.countNeeds(mmas.lookup(step.label)) == 0 ? first : rest).push_back(step);
+      (graph.countNeeds(mmas.lookup(step.label)) == 0 ? first : rest).push_back(step);
   const bool isExchange = !overlap.writes.empty();
   sm::StepList inTurn = isExchange ? overlap.writes : first;
   if (isExchange)
@@ -163,8 +168,7 @@ static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   if (overlap.writes.empty() && (!sum.hasOneUse() || *sum.user_begin() != yield))
     return "the iteration itself needs the accumulator of its last MMA";
-  const LoopOrder order(loop, overlapped);
-  return order.obstacle().str();
+  return obstacleTo(overlapped, loop);
 }
 
 namespace {
@@ -202,22 +206,24 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   bool isOverlapped() { return tile::isWord(getOperation(), "tile.overlap", "pingpong"); }
 
   void plan(scf::ForOp loop, const Labels &mmas) {
-    sm::StepList steps = serialSteps(loop, mmas);
-    if (steps.empty())
-      return;
+    llvm::Expected<LoopGraph> graph = LoopGraph::of(loop, {});
+    if (!graph)
+      return llvm::consumeError(graph.takeError());
+    sm::StepList steps = serialSteps(*graph, mmas);
     if (sm::StepList inFlight = stepsInFlight(loop, mmas);
         !inFlight.empty() && !tile::isWord(getOperation(), "tile.overlap", "none"))
       steps = inFlight;
     else if (isOverlapped())
-      overlap(loop, mmas, steps);
+      overlap(*graph, mmas, steps);
     loop->setAttr(tile::steps, StringAttr::get(loop.getContext(), sm::toString(steps)));
   }
 
-  void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {
+  void overlap(const LoopGraph &graph, const Labels &mmas, sm::StepList &steps) {
+    scf::ForOp loop = graph.loop;
     const bool areSeveral = sm::roleOf(loop)->warpgroups() > 1;
     const Overlap overlap = overlapOf(mmas, steps);
-    sm::StepList withTurns = overlappedSteps(loop, mmas, steps, overlap, areSeveral);
-    sm::StepList withoutTurns = overlappedSteps(loop, mmas, steps, overlap, /*hasTurns=*/false);
+    sm::StepList withTurns = overlappedSteps(graph, mmas, steps, overlap, areSeveral);
+    sm::StepList withoutTurns = overlappedSteps(graph, mmas, steps, overlap, /*hasTurns=*/false);
     if (obstacleOf(loop, mmas, overlap, withTurns).empty())
       steps = withTurns;
     else if (std::string obstacle = obstacleOf(loop, mmas, overlap, withoutTurns); obstacle.empty())

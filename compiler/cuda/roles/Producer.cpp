@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The program of the producer: the loops of the consumers' program with its loads to shared memory only.
+// The program of a role that fills rings: the loops of the consumers' program with its loads or transposes only.
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -12,25 +13,37 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
+Value cuda::readTransposed(LocBuilder &b, Value tile, int64_t warps) {
+  constexpr int64_t bytesOfAccess = 16;
+  auto type = cast<sm::SharedType>(tile.getType());
+  const int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+  const auto layout = sm::squaresLayout(b.getContext(), type.getShape(), bytesOfAccess / type.elementBytes(), warps);
+  Value held = sm::ReadOp::create(b, RankedTensorType::get({rows, columns}, type.getElementType(), layout), tile,
+                                  /*reshaped=*/false);
+  auto transposed = RankedTensorType::get({columns, rows}, type.getElementType(), sm::permuted(layout, {1, 0}));
+  return tile::TransposeOp::create(b, transposed, held, b.getDenseI64ArrayAttr({1, 0}));
+}
+
 namespace {
 class Producer {
 public:
-  Producer(const Rings &rings, sm::RolesOp roles)
-      : rings_(rings), roles_(roles), b_(roles.getLoc(), roles.getContext()) {}
+  Producer(const Rings &rings, sm::RoleRef role)
+      : rings_(rings), role_(role), b_(role.body().getLoc(), role.body().getContext()) {}
 
   void build() {
-    b_.setInsertionPointToStart(&sm::findRole(roles_, kLoad)->block());
-    loadBlock(sm::findRole(roles_, kCompute)->block(), RingPosition::first(b_));
+    b_.setInsertionPointToStart(&role_.block());
+    auto roles = cast<sm::RolesOp>(role_.body().getParentOp());
+    fillBlock(sm::findRole(roles, kCompute)->block(), RingPosition::first(b_));
   }
 
 private:
-  /// Emits the producer's part of a block. `position` is the ring position of the block's own loads.
-  void loadBlock(Block &block, RingPosition position) {
-    SmallVector<sm::LoadSharedOp> due;
+  /// Emits the role's part of a block. `position` is the ring position of the block's own tiles.
+  void fillBlock(Block &block, RingPosition position) {
+    SmallVector<Operation *> due;
     for (Operation &op : block) {
-      if (auto fetch = dyn_cast<sm::LoadSharedOp>(op); fetch && rings_.isProducerLoaded(fetch)) {
-        due.push_back(fetch);
-      } else if (auto loop = dyn_cast<Loop>(op); loop && !rings_.loopsIn(loop).empty()) {
+      if (isa<sm::LoadSharedOp, sm::TransposeOp>(op) && isOwn(&op)) {
+        due.push_back(&op);
+      } else if (auto loop = dyn_cast<Loop>(op); loop && !loopsIn(loop).empty()) {
         feed(due, position);
         b_.setLoc(op.getLoc());
         repeat(loop);
@@ -40,22 +53,25 @@ private:
     b_.setLoc(block.back().getLoc());
   }
 
-  /// Emits the producer loads of a block in the order in which consumers release their slots, so that the producer
-  /// never waits for a late slot while an earlier one is free. A tile that is released with another one comes after it.
-  void feed(SmallVector<sm::LoadSharedOp> &due, RingPosition position) {
-    auto last = [&](sm::LoadSharedOp fetch) {
-      sm::LoadSharedOp partner = rings_.releasedWith(fetch);
-      return userIn(partner ? partner : fetch, /*last=*/true);
+  /// Fills the slots of a block in the order in which their readers release them, so that the role never waits for a
+  /// late slot while an earlier one is free. A tile that is released with another one comes after it.
+  void feed(SmallVector<Operation *> &due, RingPosition position) {
+    auto last = [&](Operation *tile) {
+      Operation *partner = rings_.releasedWith(tile);
+      return userIn(partner ? partner : tile, /*last=*/true);
     };
-    llvm::stable_sort(due, [&](sm::LoadSharedOp one, sm::LoadSharedOp other) {
+    llvm::stable_sort(due, [&](Operation *one, Operation *other) {
       Operation *end = last(one), *otherEnd = last(other);
       if (end == otherEnd)
         return !rings_.releasedWith(one) && rings_.releasedWith(other);
       return end && otherEnd && end->isBeforeInBlock(otherEnd);
     });
-    for (sm::LoadSharedOp fetch : due) {
-      b_.setLoc(fetch.getLoc());
-      feed(fetch, position);
+    for (Operation *tile : due) {
+      b_.setLoc(tile->getLoc());
+      if (auto transpose = dyn_cast<sm::TransposeOp>(tile))
+        feed(transpose, position);
+      else
+        feed(cast<sm::LoadSharedOp>(tile), position);
     }
     due.clear();
   }
@@ -71,10 +87,10 @@ private:
     loop->walk([&](Operation *op) {
       if (auto inner = dyn_cast<scf::ForOp>(op))
         repeat(boundsOf(inner), loop->getBlock());
-      else if (rings_.isProducerLoaded(op))
+      else if (isOwn(op) && !isa<sm::TransposeOp>(op))
         repeat(op->getOperands(), loop->getBlock());
     });
-    SmallVector<Loop> loops = rings_.loopsIn(loop);
+    SmallVector<Loop> loops = loopsIn(loop);
     for (Loop inner : loops)
       positions_.try_emplace(inner, RingPosition::first(b_));
     if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
@@ -109,14 +125,14 @@ private:
     repeatIteration(loop, loops, copy);
   }
 
-  /// Emits the producer's part of the loop body. `copy` carries the ring positions of `loops`.
+  /// Emits the role's part of the loop body. `copy` carries the ring positions of `loops`.
   void repeatIteration(Loop loop, ArrayRef<Loop> loops, Loop copy) {
     map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
     b_.setInsertionPointToStart(bodyOf(copy));
     setPositions(loops, carriedIn(copy));
-    loadBlock(*bodyOf(loop), positions_.lookup(loop));
-    if (rings_.areFilledIn(loop))
-      positions_[loop] = positions_[loop].next(b_, rings_.slotsIn(loop));
+    fillBlock(*bodyOf(loop), positions_.lookup(loop));
+    if (rings_.areUsedIn(loop, role_.name()))
+      positions_[loop] = positions_[loop].next(b_, slotsIn(loop));
     scf::YieldOp::create(b_, positionsOf(loops));
     setPositions(loops, copy->getResults().take_back(2 * loops.size()));
   }
@@ -133,8 +149,13 @@ private:
       positions_[loop] = {values[2 * i], values[2 * i + 1]};
   }
 
+  bool isOwn(Operation *op) const { return rings_.isFilledBy(role_.name(), op); }
+  SmallVector<Loop> loopsIn(Loop loop) const { return rings_.loopsIn(loop, role_.name()); }
+
   Value feed(tile::NextWorkOp work, RingPosition position) {
     b_.setLoc(work.getLoc());
+    if (!isOwn(work))
+      return receiveWork(b_, rings_.of(work), position);
     Value counter = map_.lookupOrDefault(work.getCounter());
     return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work), position.slot, position.phase);
   }
@@ -149,12 +170,25 @@ private:
                                position.slot, position.phase, /*tma_only=*/consumersCopy);
   }
 
+  /// Reads the tile to registers, releases its slot, and stores its transpose in the other channel. Outside loops, a
+  /// slot is filled only once.
+  void feed(sm::TransposeOp transpose, RingPosition position) {
+    sm::ChannelOp from = rings_.of(transpose.getSource().getDefiningOp()), to = rings_.of(transpose);
+    Value tile = sm::ConsumerWaitOp::create(b_, transpose.getSource().getType(), from, position.slot, position.phase);
+    Value transposed = readTransposed(b_, tile, role_.warps());
+    if (loopOf(transpose)) {
+      sm::ProxyFenceOp::create(b_); // TMA writes the next tile to this slot.
+      sm::ReleaseOp::create(b_, from, position.slot, /*per_warp=*/true);
+    }
+    sm::ProducerStoreOp::create(b_, transposed, to, position.slot, position.phase);
+  }
+
   const Rings &rings_;
-  sm::RolesOp roles_;
+  sm::RoleRef role_;
   LocBuilder b_;
   IRMapping map_;                                 ///< From values of the consumers' program.
   DenseMap<Operation *, RingPosition> positions_; ///< The ring position of the next tiles of each loop.
 };
 } // namespace
 
-void cuda::buildProducer(const Rings &rings, sm::RolesOp roles) { Producer(rings, roles).build(); }
+void cuda::buildProducer(const Rings &rings, sm::RoleRef role) { Producer(rings, role).build(); }

@@ -189,6 +189,8 @@ static Accesses endedBy(Operation *op) {
     });
   else if (order.ends == sm::Engine::tensorCores)
     llvm::for_each(sm::startersOf(order.handle), addAll);
+  else if (auto wait = dyn_cast<sm::TmaStoreWaitOp>(op); wait && wait.getShared())
+    llvm::for_each(sm::tmaStoresOf(wait.getShared()), addAll);
   return ended;
 }
 

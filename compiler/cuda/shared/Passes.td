@@ -164,21 +164,30 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
 }
 
 def StoreByTma : Pass<"store-by-tma"> {
-  let summary = "says which tiles in shared memory TMA may store";
+  let summary = "says which tiles in shared memory TMA may store, and adds the waits for its stores";
   let description = [{
     Needs the offsets of `plan-shared`. Applies to an `sm.copy_out` of consumers with `rows_of_warp`: a warp then stores
     only what its own lanes have written. TMA reads the buffer after the op is over and in any order, so no other buffer
-    may share its bytes, nothing else may access the tensor, and tiles of different iterations may not overlap. From
+    may share its bytes, nothing else may access the tensor, and tiles of different iterations may not overlap. A write
+    that may follow such a store waits for it, and so does the end of the role. From
     `compiler/cuda/shared/tests/store-by-tma.mlir`, abridged:
 
     ```mlir
-    sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16
+    scf.for %i = %c0 to %n step %c64 {
+      sm.write %x, %s
+      sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16
+    }
     ```
 
     becomes
 
     ```mlir
-    sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma
+    scf.for %i = %c0 to %n step %c64 {
+      sm.tma_store_wait %s
+      sm.write %x, %s
+      sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma
+    }
+    sm.tma_store_wait
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
@@ -259,11 +268,13 @@ def PlaceFences : Pass<"place-fences"> {
 }
 
 def CountWaits : Pass<"count-waits"> {
-  let summary = "counts, for each `sm.await`, the younger MMAs that may still run";
+  let summary = "counts, for each wait, the younger MMAs or stores that may still run";
   let description = [{
-    MMAs finish in the order in which they start. An await therefore names how many of those that started after its own
-    may still run: as many as have started on every path from the start of its MMA to the await. Loops that carry an MMA
-    in flight are followed; a path that is not known counts 0. Example (`@two_in_flight` in tests/count-waits.mlir):
+    MMAs finish in the order in which they start. An `sm.await` therefore names how many of those that started after its
+    own may still run: as many as have started on every path from the start of its MMA to the await. Loops that carry an
+    MMA in flight are followed; a path that is not known counts 0. An `sm.tma_store_wait` names in the same way how many
+    stores of other buffers may still run. Each of these closes a commit group in any case (`always_commits`), because
+    a thread counts groups. Example (`@two_in_flight` in tests/count-waits.mlir):
 
     ```mlir
     %f = sm.wgmma %q, %k depth 64

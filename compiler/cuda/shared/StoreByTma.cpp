@@ -87,10 +87,51 @@ static bool canStoreByTma(sm::CopyOutOp copy) {
          sm::whyNotAddressed(copy.getView()).empty() && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }
 
+//===-- Waits ----------------------------------------------------------------------------------------------------===//
+
+static void waitBefore(Operation *op, Value buffer) {
+  auto before = dyn_cast_if_present<sm::TmaStoreWaitOp>(op->getPrevNode());
+  if (before && before.getShared() == buffer)
+    return;
+  OpBuilder b(op);
+  sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer, /*pending=*/IntegerAttr());
+}
+
+/// Returns true if the copy may have started before the write, such as in an earlier iteration.
+static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
+  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
+         copy->isBeforeInBlock(write);
+}
+
+/// Waits before a write to a buffer until TMA has read what it stores from there.
+static void waitBefore(sm::WriteOp write) {
+  if (llvm::any_of(sm::tmaStoresOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
+    waitBefore(write, write.getShared());
+}
+
+/// Returns true if TMA reads a buffer for warps of the role.
+static bool storesBoxes(const sm::RoleRef &role) {
+  WalkResult search = role.body().walk([](Operation *op) {
+    auto copy = dyn_cast<sm::CopyOutOp>(op);
+    auto add = dyn_cast<sm::AddOutOp>(op);
+    return (add && !add.isByAdder()) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
+/// Waits at the end of each role: the end frees shared memory, which TMA must have read.
+static void waitAtEnds(sm::RolesOp roles) {
+  for (const sm::RoleRef &role : sm::rolesOf(roles))
+    if (storesBoxes(role))
+      waitBefore(role.block().getTerminator(), /*buffer=*/Value());
+}
+
 namespace {
 struct StoreByTma : cuda::impl::StoreByTmaBase<StoreByTma> {
   void runOnOperation() override {
     getOperation()->walk([](sm::CopyOutOp copy) { copy.setByTma(canStoreByTma(copy)); });
+    getOperation()->walk([](sm::WriteOp write) { waitBefore(write); });
+    getOperation()->walk(waitAtEnds);
   }
 };
 } // namespace

@@ -67,6 +67,7 @@ module attributes {tile.num_warps = 4 : i64} {
                    %sums: tensor<64x64xf32, #c>) {
     %zero = arith.constant 0 : i32
     %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
+    %ready = sm.alloc : !sm.shared<64x64xbf16, 128>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     %work = sm.channel from load to [compute] : !sm.channel<2>
@@ -81,6 +82,10 @@ module attributes {tile.num_warps = 4 : i64} {
         sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
         // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
         %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+        // expected-remark @+1 {{reads operand 0 by TMA; writes operand 1 by TMA}}
+        sm.copy_out %ready, %v[%i, %i] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        // expected-remark @+1 {{ends accesses of TMA}}
+        sm.tma_store_wait %ready : !sm.shared<64x64xbf16, 128>
         // expected-remark @+1 {{waits for its warp}}
         sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}

@@ -39,7 +39,7 @@ func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_integers(%a: !sm.shared<64x64xi16, 128>, %b: !sm.shared<64x64xi16, 128>) {
-  // expected-error @+1 {{its operands must be bf16 or f16 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 64 : !sm.shared<64x64xi16, 128>, !sm.shared<64x64xi16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
@@ -63,7 +63,7 @@ func.func @product_of_two_types(%a: !sm.shared<64x64xf16, 128>, %b: !sm.shared<6
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{its operands must be bf16 or f16 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
@@ -562,6 +562,47 @@ func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+func.func @product_of_columns(%a: !sm.shared<64x32xf32, 128>, %b: !sm.shared<32x64xf32, 128>) {
+  // expected-error @+1 {{reads '!sm.shared<32x64xf32, 128>'; such operands must be K-major in shared memory}}
+  %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xf32, 128>, !sm.shared<32x64xf32, 128>
+    -> !sm.inflight<tensor<64x64xf32, #c>>
+  %r = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+  return
+}
+
+// -----
+
+func.func @no_transpose(%a: !sm.shared<64x32xf32, 128>) {
+  // expected-error @+1 {{which is not the transpose of a matrix}}
+  %t = sm.transpose %a : !sm.shared<64x32xf32, 128> -> !sm.shared<64x32xf32, 128>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @a_store_beside_loads(%x: tensor<64x64xbf16, #c>, %v: !tile.view<2xbf16>, %i: index) {
+  %zero = arith.constant 0 : i32
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      sm.producer_load %v[%i, %i] [64, 64], %b[%zero] phase %zero
+        : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      // expected-error @+1 {{stores to a channel to which TMA loads}}
+      sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 module attributes {tile.num_warps = 4 : i64} {
   func.func @a_store_to_a_ring_that_is_released(%x: tensor<64x64xbf16, #c>) {
     %zero = arith.constant 0 : i32
@@ -569,7 +610,7 @@ module attributes {tile.num_warps = 4 : i64} {
     %b = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+1 {{stores to a channel whose slots are released}}
+        // expected-error @+1 {{stores to a channel per_warpgroup whose slots are released}}
         sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
@@ -589,8 +630,25 @@ func.func @an_addition_to_rows_of_rows(%x: tensor<64x64xf32, #c>, %s: !sm.shared
     compute warps 4 registers 232 {
       %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
       %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
       sm.add_out %x, %s, %twice[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_to_pages(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
+  sm.roles {
+    compute warps 4 registers 232 {
+      %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA loads rows of pages, but does not store or add them}}
+      sm.add_out %x, %s, %rows[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
     load warps 1 registers 40 {
     }
@@ -610,6 +668,43 @@ func.func @a_load_of_rows_of_four_dimensions(%v: !tile.view<4xbf16>, %ring: !sm.
       %rows = tile.rows %matrix[%i, %i] : !tile.view<2xbf16>
       // expected-error @+1 {{'sm.producer_load' op cannot load its tile: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
       sm.producer_load %rows[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_wait_for_stores_without_roles() {
+  // expected-error @+1 {{'sm.tma_store_wait' op must be in a role of 'sm.roles'}}
+  sm.tma_store_wait
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The wait covers the branch in which the tile is stored, but not the next iteration.
+!tile = !sm.shared<64x64xbf16, 128>
+func.func @a_write_of_what_tma_reads(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: tensor<64x64xbf16, #c>) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc : !tile
+      scf.for %i = %c0 to %n step %c64 {
+        // expected-error @+1 {{writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first}}
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+        scf.if %c {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store_wait %s : !tile
+        } else {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        }
+      }
+    }
+    load warps 1 registers 24 {
     }
   }
   return

@@ -104,6 +104,65 @@ func.func @store_with_too_many_positions(%t: tensor<64xf32>, %v: !tile.view<1xf3
 
 // -----
 
+func.func @pages_of_another_rank(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>) {
+  // expected-error @+1 {{'tile.pages' op makes a view of rank 3 of one of rank 3; expected rank 2}}
+  %0 = tile.pages %v[%table] page 16 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<3xf32>
+  return
+}
+
+// -----
+
+func.func @pages_of_another_type(%v: !tile.view<3xf32>) {
+  // expected-error @+1 {{'tile.pages' op the result holds 'f16' but the view holds 'f32'}}
+  %0 = tile.pages %v : !tile.view<3xf32> -> !tile.view<2xf16>
+  return
+}
+
+// -----
+
+func.func @a_table_of_i64(%v: !tile.view<3xf32>, %table: !tile.view<1xi64>) {
+  // expected-error @+1 {{'tile.pages' op has a table of '!tile.view<1xi64>'; a table is a view of i32 of rank 1}}
+  %0 = tile.pages %v[%table] page 16 : !tile.view<3xf32>, !tile.view<1xi64> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
+func.func @a_table_that_is_written(%v: !tile.view<3xf32>, %table: !tile.view<1xi32> {tile.written}) {
+  // expected-error @+1 {{'tile.pages' op has a table that the program writes, or that is not a tensor; take a tensor that it only reads}}
+  %0 = tile.pages %v[%table] page 16 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
+func.func @a_table_without_a_page(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>) {
+  // expected-error @+1 {{'tile.pages' op has a table but no 'page'; say how many rows a page has}}
+  %0 = tile.pages %v[%table] : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
+func.func @pages_in_pages(%v: !tile.view<4xf32>, %i: index) {
+  %0 = tile.pages %v page 16 : !tile.view<4xf32> -> !tile.view<3xf32>
+  %1 = tile.rows %0[%i, %i] : !tile.view<3xf32>
+  // expected-error @+1 {{'tile.pages' op has pages that lie in pages themselves}}
+  %2 = tile.pages %1 page 16 : !tile.view<3xf32> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
+func.func @a_counter_in_pages(%v: !tile.view<2xi32>) {
+  %0 = tile.pages %v page 16 : !tile.view<2xi32> -> !tile.view<1xi32>
+  // expected-error @+1 {{'tile.next_work' op counts with rows in pages; a counter is the first element of a tensor}}
+  %1 = tile.next_work %0 : !tile.view<1xi32>
+  return
+}
+
+// -----
+
 func.func @atomic_add_that_converts(%t: tensor<64xf32>, %v: !tile.view<1xbf16>, %i: index) {
   // expected-error @+1 {{'tile.atomic_add' op the tile holds 'f32' but the view holds 'bf16'}}
   tile.atomic_add %t, %v[%i] : tensor<64xf32>, !tile.view<1xbf16>

@@ -5,6 +5,7 @@
 #include "tegula/value.h"
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ private:
 struct Turn;
 
 /// A tensor in memory with run-time shape and strides, or a part of one: what is left after fixing leading dimensions,
-/// or some of its rows.
+/// some of its rows, or its rows in the order of a table of pages.
 class View {
 public:
   DType dtype() const;
@@ -82,6 +83,14 @@ private:
 
   Value node_;
 };
+
+/// Makes one dimension of the pages of `pool` and their rows: row i is row i % page of page `table[i / page]`, and
+/// there are table.dim(0) * page rows. The table is an i32 view of rank 1 of a tensor that the program does not write.
+/// Rows that the pool does not have are outside the view, such as those of a page -1.
+View paged(View pool, View table, int page, Location where = Location::current());
+/// Makes one dimension of the first two: row i is `view.at(i / group)` at `i % group`. The group is the size of the
+/// second dimension. A constant saves divisions; rows that the view does not have are then outside.
+View packed(View view, std::optional<int> group = std::nullopt, Location where = Location::current());
 
 /// The turn of an addition (View::orderedAdd). It waits until `counters[place]` is at least `number`, and raises
 /// the counter to `next` after it. If it waits, a program instance earlier in the grid must raise the counter to

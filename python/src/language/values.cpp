@@ -4,6 +4,7 @@
 
 #include "tegula/ops.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -234,6 +235,15 @@ void bindView(nb::class_<View> &type) {
            [some](const View &self, Operand tile, nb::args indices) { self.scatterAddAt(tile, some(indices)); });
 }
 
+void bindViewFunctions(nb::module_ &module) {
+  module.def(
+      "paged", [](const View &pool, const View &table, int page) { return paged(pool, table, page, here()); },
+      nb::arg("pool"), nb::arg("table"), nb::arg("page"));
+  module.def(
+      "packed", [](const View &view, std::optional<int> group) { return packed(view, group, here()); }, nb::arg("view"),
+      nb::arg("group") = nb::none());
+}
+
 } // namespace
 
 void bindValues(nb::module_ &module) {
@@ -244,6 +254,7 @@ void bindValues(nb::module_ &module) {
   bindValue(value);
   bindVar(var);
   bindView(view);
+  bindViewFunctions(module);
   turn.def(
       "__init__",
       [](Turn *self, const View &counters, Operand place, Operand number, Operand next) {

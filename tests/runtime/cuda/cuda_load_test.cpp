@@ -95,6 +95,17 @@ TEST_F(CudaLoad, RefusesMapsWithAnEndOfTensorsWithTooManyDimensions) {
   }
 }
 
+TEST_F(CudaLoad, RefusesMapsWithPagesOfTensorsWithTooFewOrTooManyDimensions) {
+  for (int rank : {2, 3, 4, 5}) {
+    Artifact artifact = cudaArtifact("k", {tensor("a", bf16, rank)});
+    artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64}, .columns = 64, .in_pages = true}};
+    EXPECT_EQ(loadStatus(artifact).message(), rank == 3 || rank == 4
+                                                  ? ""
+                                                  : "kernel 'k': a tensor map with pages is of a tensor of rank " +
+                                                        std::to_string(rank) + "; legal are 3 and 4");
+  }
+}
+
 TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {
   Artifact artifact = cudaArtifact("k");
   artifact.binary = "";

@@ -20,7 +20,7 @@ std::string obstacleToWarpgroups(tile::DotOp dot) {
   Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
   if (lhs != rhs)
     return "its operands have different element types; cast both operands to bf16 or f16";
-  if (!sm::mmaElement(lhs))
+  if (!sm::mmaElement(lhs) || !onTensorCores(dot))
     return llvm::formatv("they multiply bf16 and f16, and the operands are {0}; cast the operands to bf16 or f16", lhs);
   if (dot->hasAttr(tile::warpLocal))
     return "each warp computes its own rows";
@@ -60,7 +60,11 @@ std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
   if (columns > sm::kMaxMmaColumns)
     return llvm::formatv("a warpgroup would compute {0} {1}; at most {2} are possible", columns,
                          plan.flipped ? "rows" : "columns", sm::kMaxMmaColumns);
-  const int64_t ofPanel = sm::panelColumns(dot.getRhs().getType().getElementType());
+  const Type element = dot.getRhs().getType().getElementType();
+  const int64_t ofPanel = sm::panelColumns(element);
+  if (sm::mmaElement(element)->kMajorOnly && (shape.k % ofPanel != 0 || shape.n % ofPanel != 0))
+    return llvm::formatv("its depth of {0} and its {1} {2} must be multiples of {3} for operands of {4}", shape.k,
+                         shape.n, plan.flipped ? "rows" : "columns", ofPanel, element);
   const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
   const bool isDivided = shape.n % (columnsOfBlock * plan.columns) == 0;
   if (plan.columns > 1 && (!isDivided || (mayHaveColumnsInRows(dot, plan) && !isWhole)))
@@ -85,7 +89,8 @@ public:
   void add(tile::DotOp dot) {
     const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
     const MmaShape shape = computed(dot, plan);
-    const double tensorClocks = static_cast<double>(shape.m) * shape.n * shape.k / kRates.multiplyAdds;
+    const double words = static_cast<double>(bytesOf(dot.getRhs())) / kBytesOfWord; // Tensor cores read 16-bit words.
+    const double tensorClocks = words * shape.m * shape.n * shape.k / kRates.multiplyAdds;
     Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];
     preferences_ += kPreference * ((plan.flipped ? 2.0 : 0.0) + (plan.columns > 1 ? 1.0 : 0.0));
     if (!obstacleTo(dot, plan).empty()) {
@@ -115,7 +120,9 @@ private:
   /// Only decides between plans of equal cost.
   static constexpr double kPreference = 1e-3;
   static constexpr double kIterations = 16;
-  static constexpr int64_t kElementBytes = 2;
+  static constexpr int64_t kBytesOfWord = 2;
+
+  static int64_t bytesOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementTypeBitWidth() / 8; }
 
   static double weightOf(Operation *loop) {
     double weight = 1;
@@ -128,11 +135,11 @@ private:
   void addOperand(Clocks &clocks, Value tile, int64_t elements, bool inRegisters) {
     if (inRegisters)
       return;
-    clocks.shared += static_cast<double>(elements * kElementBytes) / kRates.sharedBytes;
+    clocks.shared += static_cast<double>(elements * bytesOf(tile)) / kRates.sharedBytes;
     if (tile.getDefiningOp<tile::LoadOp>() || !staged_.insert(tile))
       return;
     const int64_t written = cast<RankedTensorType>(tile.getType()).getNumElements();
-    clocks.shared += static_cast<double>(written * kElementBytes) / kRates.sharedBytes;
+    clocks.shared += static_cast<double>(written * bytesOf(tile)) / kRates.sharedBytes;
     clocks.exchanges += kExchange;
   }
 

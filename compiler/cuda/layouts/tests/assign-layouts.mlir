@@ -323,3 +323,29 @@ func.func @columns_through_shared_memory(%x: !tile.view<2xf32>) {
   tile.store %c, %x[%c0, %c0] : tensor<64x19xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// Tensor cores read f32 operands K-major. Memory has the left one by columns, and the first right one by rows.
+// CHECK-LABEL: func.func @k_major
+// CHECK: %[[A:.*]] = sm.load_shared %arg0{{.*}} -> !sm.shared<32x64xf32, 128>
+// CHECK: %[[AT:.*]] = sm.transpose %[[A]] : !sm.shared<32x64xf32, 128> -> !sm.shared<64x32xf32, 128>
+// CHECK: %[[B:.*]] = sm.load_shared %arg1{{.*}} -> !sm.shared<32x96xf32, 128>
+// CHECK: %[[BT:.*]] = sm.transpose %[[B]] : !sm.shared<32x96xf32, 128> -> !sm.shared<96x32xf32, 128>
+// CHECK: %[[D:.*]] = sm.load_shared %arg2{{.*}} -> !sm.shared<96x32xf32, 128>
+// CHECK-NOT: sm.transpose
+// CHECK: sm.wgmma %[[AT]], %[[BT]] depth 32 {transpose_rhs}
+// CHECK: sm.wgmma %[[AT]], %[[D]] depth 32 acc {{.*}} {transpose_rhs}
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @k_major(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %d: !tile.view<2xf32>, %o: !tile.view<2xf32>) {
+    %c0 = arith.constant 0 : index
+    %at = tile.load %a[%c0, %c0] : !tile.view<2xf32> -> tensor<32x64xf32>
+    %bt = tile.load %b[%c0, %c0] : !tile.view<2xf32> -> tensor<32x96xf32>
+    %dt = tile.load %d[%c0, %c0] : !tile.view<2xf32> -> tensor<96x32xf32>
+    %r = tile.dot %at, %bt {allow_tf32, transpose_lhs} : tensor<32x64xf32>, tensor<32x96xf32> -> tensor<64x96xf32>
+    %s = tile.dot %at, %dt acc %r {allow_tf32, transpose_lhs, transpose_rhs}
+      : tensor<32x64xf32>, tensor<96x32xf32>, tensor<64x96xf32> -> tensor<64x96xf32>
+    tile.atomic_add %s, %o[%c0, %c0] : tensor<64x96xf32>, !tile.view<2xf32>
+    return
+  }
+}

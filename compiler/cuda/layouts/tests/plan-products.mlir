@@ -92,18 +92,32 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 // -----
 
+// Warpgroups multiply f32 if the program allows tf32 and whole panels hold the operands.
+// CHECK-LABEL: func.func @tf32
+// CHECK: tile.dot {{.*}} {allow_tf32, tile.flipped = false, tile.warpgroups = array<i64: 1, 1>}
+// CHECK-NOT: tile.warpgroups
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @tf32(%a: tensor<64x32xf32>, %b: tensor<32x96xf32>, %c: tensor<64x16xf32>, %d: tensor<16x96xf32>)
+      -> (tensor<64x96xf32>, tensor<64x96xf32>) {
+    %0 = tile.dot %a, %b {allow_tf32} : tensor<64x32xf32>, tensor<32x96xf32> -> tensor<64x96xf32>
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma): its depth of 16 and its 96 columns must be multiples of 32 for operands of f32}}
+    %1 = tile.dot %c, %d {allow_tf32} : tensor<64x16xf32>, tensor<16x96xf32> -> tensor<64x96xf32>
+    return %0, %1 : tensor<64x96xf32>, tensor<64x96xf32>
+  }
+}
+
+// -----
+
 // Each dot without warpgroups has its reason.
 // CHECK-LABEL: func.func @missed
 // CHECK-NOT: tile.warpgroups
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
-  func.func @missed(%a: tensor<48x32xbf16>, %x: tensor<64x32xf32>) -> (tensor<48x48xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+  func.func @missed(%a: tensor<48x32xbf16>, %x: tensor<64x32xf32>) -> (tensor<48x48xf32>, tensor<64x64xf32>) {
     // expected-remark @+1 {{is not computed by warpgroups (wgmma): neither 48 rows nor 48 columns are a multiple of 64}}
     %0 = tile.dot %a, %a {transpose_rhs} : tensor<48x32xbf16>, tensor<48x32xbf16> -> tensor<48x48xf32>
-    // expected-remark @+1 {{is not computed by warpgroups (wgmma): they multiply bf16 and f16, and the operands are f32}}
-    %1 = tile.dot %x, %x {transpose_rhs, allow_tf32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
     // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16}}
-    %2 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
-    return %0, %1, %2 : tensor<48x48xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+    %1 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
+    return %0, %1 : tensor<48x48xf32>, tensor<64x64xf32>
   }
 }
 

@@ -68,13 +68,13 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
     return "its elements do not lie in panels of 128 bytes";
   if (type.getShape()[0] != fetch.getShape()[0])
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
-  if (std::string why = sm::whyNotAddressed(fetch.getView()); !why.empty())
+  const int64_t rows = fetch.getShape()[0];
+  if (std::string why = sm::whyNotLoaded(fetch.getView(), rows); !why.empty())
     return why;
-  if (!sm::startsInRows(fetch.getView(), fetch.getPosition()))
-    return "its first row in rows(begin, end) is not provably at least 0; begin the loop over rows at a constant or at "
-           "a multiple of the program id";
-  if (sm::boxRows(type.getShape()[0]) == 0)
-    return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
+  if (std::string why = sm::whyNoBoxAt(fetch.getView(), fetch.getPosition(), rows); !why.empty())
+    return why;
+  if (sm::boxRows(rows) == 0)
+    return "its " + std::to_string(rows) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
   if (matchPattern(column, m_Zero()))
     return "";
@@ -87,17 +87,26 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
   return "";
 }
 
-bool cuda::feedsWgmma(sm::LoadSharedOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct, sm::MmaOp, sm::ReadOp>) &&
-         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
+bool cuda::feedsWgmma(Operation *tile) {
+  return llvm::all_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct, sm::MmaOp, sm::ReadOp>) &&
+         llvm::any_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
 }
 
-bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
-  return feedsWgmma(fetch) && llvm::none_of(fetch->getUsers(), llvm::IsaPred<sm::ReadOp>);
+bool cuda::isReadByMmas(Operation *tile) {
+  return feedsWgmma(tile) && llvm::none_of(tile->getUsers(), llvm::IsaPred<sm::ReadOp>);
 }
 
-bool cuda::isReadByLanes(sm::LoadSharedOp fetch) {
-  return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::AsyncProduct>);
+bool cuda::isReadByLanes(Operation *tile) { return !llvm::all_of(tile->getUsers(), llvm::IsaPred<sm::AsyncProduct>); }
+
+sm::TransposeOp cuda::transposeOf(sm::LoadSharedOp fetch) {
+  auto transpose = fetch->hasOneUse() ? dyn_cast<sm::TransposeOp>(*fetch->user_begin()) : sm::TransposeOp();
+  return transpose && transpose->getBlock() == fetch->getBlock() && isReadByMmas(transpose) ? transpose
+                                                                                            : sm::TransposeOp();
+}
+
+Operation *cuda::readTileOf(sm::LoadSharedOp fetch) {
+  sm::TransposeOp transpose = transposeOf(fetch);
+  return transpose ? transpose.getOperation() : fetch.getOperation();
 }
 
 bool cuda::isInLoop(Operation *op) { return isa<LoopLikeOpInterface>(op->getParentOp()); }
@@ -139,8 +148,6 @@ std::string cuda::whyNotProducerLoaded(sm::LoadSharedOp fetch) {
   return whyNoBox(fetch);
 }
 
-bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return feedsWgmma(fetch) && whyNotProducerLoaded(fetch).empty(); }
-
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   if (tile.getRank() == 1)
     return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), /*panel=*/0);
@@ -162,14 +169,17 @@ static bool isVector(tile::LoadOp load) {
   constexpr int64_t alignment = 128;
   RankedTensorType type = load.getResult().getType();
   const int64_t bytes = type.getElementTypeBitWidth() / 8;
-  return type.getRank() == 1 && type.getDimSize(0) <= sm::kMaxBox && type.getDimSize(0) * bytes % alignment == 0 &&
+  return type.getRank() == 1 && !sm::hasPages(load.getView()) && type.getDimSize(0) <= sm::kMaxBox &&
+         type.getDimSize(0) * bytes % alignment == 0 &&
          sm::startsAtBox(load.getPosition().front(), type.getElementType());
 }
 
 bool cuda::canProducerLoad(tile::LoadOp load) {
-  return sm::isCopiedByTma(load.getResult().getType().getElementType()) && (isMatrix(load) || isVector(load)) &&
-         sm::whyNotAddressed(load.getView()).empty() && sm::startsInRows(load.getView(), load.getPosition()) &&
-         isInLoop(load) && isKnown(load);
+  RankedTensorType type = load.getResult().getType();
+  return sm::isCopiedByTma(type.getElementType()) && (isMatrix(load) || isVector(load)) &&
+         sm::whyNotLoaded(load.getView(), type.getDimSize(0)).empty() &&
+         sm::whyNoBoxAt(load.getView(), load.getPosition(), type.getDimSize(0)).empty() && isInLoop(load) &&
+         isKnown(load);
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.

@@ -22,20 +22,23 @@ tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 
 bool isInLoop(mlir::Operation *op);
 
-/// Returns true if an sm.wgmma reads the tile, and no other op than MMAs and sm.read does.
-bool feedsWgmma(sm::LoadSharedOp fetch);
+/// Returns true if an sm.wgmma reads the tile that `tile` makes, and no other op than MMAs and sm.read does.
+bool feedsWgmma(mlir::Operation *tile);
 
-/// Returns true if only MMAs read the tile, and at least one of them is an sm.wgmma.
-bool isReadByMmas(sm::LoadSharedOp fetch);
+/// Returns true if only MMAs read the tile that `tile` makes, and at least one of them is an sm.wgmma.
+bool isReadByMmas(mlir::Operation *tile);
 
 /// Returns true if a reader of the tile is not an sm.wgmma. Such a reader loads shared memory lane by lane.
-bool isReadByLanes(sm::LoadSharedOp fetch);
+bool isReadByLanes(mlir::Operation *tile);
+
+/// Returns the transpose that is all that a loaded tile is for, and that only MMAs read; null if there is none.
+sm::TransposeOp transposeOf(sm::LoadSharedOp fetch);
+
+/// Returns the op that makes, of a loaded tile, the tile that the computing role reads: its transpose or the load.
+mlir::Operation *readTileOf(sm::LoadSharedOp fetch);
 
 /// Returns why the producer cannot load a tile that MMAs read, as a clause for a remark; empty if it can.
 std::string whyNotProducerLoaded(sm::LoadSharedOp fetch);
-
-/// Returns true if the producer can load the tile for MMAs that read it in shared memory.
-bool canProducerLoad(sm::LoadSharedOp fetch);
 
 /// Returns true if the producer can load the tile for consumers that read it to registers. The elements have 1, 2 or 4
 /// bytes. The tile is a matrix of at least 1,024 elements with the default fill value, of which each warp owns whole

@@ -2,6 +2,7 @@
 #include "compiler/cuda/roles/analysis/Rings.h"
 
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -11,15 +12,14 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-int64_t cuda::slotsIn(Loop loop, int64_t stages) {
-  bool isInnermost = loop && bodyOf(loop)->getOps<scf::ForOp>().empty();
-  return isInnermost ? stages : loop ? 2 : 1;
-}
+int64_t cuda::slotsIn(Loop loop) { return loop ? loop->getAttrOfType<IntegerAttr>(kSlots).getInt() : 1; }
 
-sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from, StringRef to) {
+sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from,
+                                ArrayRef<StringRef> to) {
   auto type = sm::ChannelType::get(b.getContext(), slots, tile);
   Value ring = tile ? sm::AllocOp::create(b, type.ring(), IntegerAttr()).getResult() : Value();
-  return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to), /*per_warpgroup=*/from == to);
+  return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to),
+                               /*per_warpgroup=*/llvm::is_contained(to, from));
 }
 
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
@@ -97,20 +97,30 @@ Loop cuda::carryRingPosition(Loop loop, int64_t slots) {
 
 //===-- Rings -----------------------------------------------------------------------------------------------------===//
 
-Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
+Operation *cuda::userIn(Operation *tile, bool last) {
   Operation *found = nullptr;
-  for (Operation *user : fetch->getUsers()) {
-    Operation *op = fetch->getBlock()->findAncestorOpInBlock(*user);
+  for (Operation *user : tile->getUsers()) {
+    Operation *op = tile->getBlock()->findAncestorOpInBlock(*user);
     if (!found || found->isBeforeInBlock(op) == last)
       found = op;
   }
   return found;
 }
 
-Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
+Value cuda::receiveWork(LocBuilder &b, sm::ChannelOp channel, RingPosition position) {
+  Value number = sm::ConsumeWorkOp::create(b, b.getI32Type(), channel, position.slot, position.phase);
+  sm::ReleaseOp::create(b, channel, position.slot, /*per_warp=*/true);
+  return number;
+}
+
+Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches) {
   for (sm::LoadSharedOp fetch : loads_) {
     b.setLoc(fetch.getLoc());
-    channels_[fetch] = makeChannel(b, fetch.getType(), slotsIn(loopOf(fetch)), kLoad, kCompute);
+    const int64_t slots = slotsIn(loopOf(fetch));
+    sm::TransposeOp transpose = transposeOf(fetch);
+    channels_[fetch] = makeChannel(b, fetch.getType(), slots, kLoad, transpose ? kTranspose : kCompute);
+    if (transpose)
+      channels_[transpose] = makeChannel(b, transpose.getType(), slots, kTranspose, kCompute);
   }
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
@@ -118,8 +128,15 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) 
     if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop))) {
       b.setLoc(nextWorkOf(loop).getLoc());
       channels_[nextWorkOf(loop)] =
-          makeChannel(b, /*tile=*/sm::SharedType(), slotsIn(cast<Loop>(*loop)), kLoad, kCompute);
+          makeChannel(b, /*tile=*/sm::SharedType(), slotsIn(cast<Loop>(*loop)), kLoad, readersOfWork(loop));
     }
+}
+
+SmallVector<StringRef> Rings::readersOfWork(scf::WhileOp loop) const {
+  SmallVector<StringRef> readers{kCompute};
+  if (llvm::any_of(loads_, [&](sm::LoadSharedOp load) { return loop->isAncestor(load) && transposeOf(load); }))
+    readers.push_back(kTranspose);
+  return readers;
 }
 
 /// Returns true if the producer loads tiles of an inner loop between two loads of a block.
@@ -127,7 +144,7 @@ bool Rings::areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
   Operation *first = one->isBeforeInBlock(other) ? one : other, *last = first == one ? other : one;
   return llvm::any_of(llvm::make_range(first->getIterator(), last->getIterator()), [&](Operation &op) {
     auto loop = dyn_cast<Loop>(op);
-    return loop && !loopsIn(loop).empty();
+    return loop && !loopsIn(loop, kLoad).empty();
   });
 }
 
@@ -136,7 +153,7 @@ bool Rings::areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
 /// of a tile that only warpgroups release. Each warp then arrives, instead of one of each warpgroup, which is cheaper
 /// than a second pair of mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
-  if (feedsWgmma(fetch) || fetch->use_empty())
+  if (feedsWgmma(fetch) || transposeOf(fetch) || fetch->use_empty())
     return;
   auto isReleasedLater = [&](sm::LoadSharedOp other) {
     return other->getBlock() == fetch->getBlock() && isReadByMmas(other) && !areLoadedApart(fetch, other) &&
@@ -150,16 +167,19 @@ void Rings::findCompanion(sm::LoadSharedOp fetch) {
     companions_[fetch] = *found;
 }
 
-bool Rings::areFilledIn(Loop loop) const {
-  return llvm::any_of(loop.getLoopRegions(), [&](Region *region) {
-    return llvm::any_of(region->front(), [&](Operation &op) { return isProducerLoaded(&op); });
-  });
+bool Rings::areUsedIn(Loop loop, StringRef role) const {
+  auto isUsed = [&](Operation &op) {
+    const bool readsWork = isa<tile::NextWorkOp>(op) && isPassed(&op) &&
+                           llvm::is_contained(of(&op).getTo().getAsValueRange<StringAttr>(), role);
+    return readsWork || isFilledBy(role, &op);
+  };
+  return llvm::any_of(loop.getLoopRegions(), [&](Region *region) { return llvm::any_of(region->front(), isUsed); });
 }
 
-SmallVector<Loop> Rings::loopsIn(Loop loop) const {
+SmallVector<Loop> Rings::loopsIn(Loop loop, StringRef role) const {
   SmallVector<Loop> loops;
   loop->walk<WalkOrder::PreOrder>([&](Loop inner) {
-    if (areFilledIn(inner))
+    if (areUsedIn(inner, role))
       loops.push_back(inner);
   });
   return loops;

@@ -2,7 +2,7 @@
 // Rings, through which a producer passes tiles to consumers in slots that are filled again and again.
 #pragma once
 
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -20,17 +20,13 @@ inline mlir::ValueRange carriedIn(Loop loop) { return mlir::ValueRange(bodyOf(lo
 /// Returns the loop directly around `op`, or null.
 inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getParentOp()); }
 
-/// Returns the number of slots of a ring whose tiles are loaded in `loop`: `stages` in an innermost loop; 2 in an outer
-/// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
-int64_t slotsIn(Loop loop, int64_t stages);
-
-/// The role that computes, and the one that loads tiles for it.
-constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load";
+/// Returns the number of slots of the rings that are filled in `loop`, as planned; 1 if `loop` is null.
+int64_t slotsIn(Loop loop);
 
 /// Creates a channel of `slots` tiles, with its ring in shared memory, or of work indices if `tile` is null. If the
 /// readers fill it for each other, each of their warpgroups has a full mbarrier of its own.
 sm::ChannelOp makeChannel(mlir::ImplicitLocOpBuilder &b, sm::SharedType tile, int64_t slots, llvm::StringRef from,
-                          llvm::StringRef to);
+                          llvm::ArrayRef<llvm::StringRef> to);
 
 /// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
@@ -47,53 +43,61 @@ struct RingPosition {
 /// `loop` uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
-/// The channels of a function: one for each tile that the producer loads, and one for the work index of each loop that
-/// draws work indices.
+/// The channels of a function: one for each tile that a role loads or transposes, and one for the work index of each
+/// loop that draws work indices.
 class Rings {
 public:
-  /// Creates the channels at the insertion point of `b`. A channel of an innermost loop has `stages` slots.
-  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches, int64_t stages);
+  /// Creates the channels at the insertion point of `b`.
+  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches);
 
   llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
   llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
 
-  bool isProducerLoaded(mlir::Operation *op) const { return channels_.contains(op); }
+  /// Returns true if the tile or the work index of `op` passes through a channel.
+  bool isPassed(mlir::Operation *op) const { return channels_.contains(op); }
+  /// Returns true if it passes through a channel that the role fills.
+  bool isFilledBy(llvm::StringRef role, mlir::Operation *op) const { return isPassed(op) && of(op).getFrom() == role; }
   /// Returns the channel through which the tile or the work index of `op` passes.
-  mlir::Value of(mlir::Operation *op) const { return channels_.at(op); }
-  int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
+  sm::ChannelOp of(mlir::Operation *op) const { return channels_.at(op); }
 
-  /// Returns the load whose release also frees this load's slot, or null.
-  sm::LoadSharedOp releasedWith(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
+  /// Returns the load whose release also frees the slot of `tile`, or null.
+  mlir::Operation *releasedWith(mlir::Operation *tile) const { return companions_.lookup(tile); }
   /// Returns true if the release of this load's slot also frees the slot of another load.
-  bool isCompanion(sm::LoadSharedOp fetch) const {
-    return llvm::is_contained(llvm::make_second_range(companions_), fetch);
+  bool isCompanion(mlir::Operation *tile) const {
+    return llvm::is_contained(llvm::make_second_range(companions_), tile);
   }
 
-  /// Returns true if the loop itself contains loads of the producer or draws work indices, so that it needs a ring
-  /// position.
-  bool areFilledIn(Loop loop) const;
-  /// Returns the loops that fill rings, from `loop` inwards. `loop` carries the ring positions of all of them.
-  llvm::SmallVector<Loop> loopsIn(Loop loop) const;
+  /// Returns true if the role needs a ring position in the loop: the loop itself has ops whose slots the role fills, or
+  /// draws work indices that it reads.
+  bool areUsedIn(Loop loop, llvm::StringRef role) const;
+  /// Returns the loops in which the role needs ring positions, from `loop` inwards. `loop` carries all of them.
+  llvm::SmallVector<Loop> loopsIn(Loop loop, llvm::StringRef role) const;
 
 private:
+  llvm::SmallVector<llvm::StringRef> readersOfWork(mlir::scf::WhileOp loop) const;
   bool areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
   void findCompanion(sm::LoadSharedOp fetch);
 
   llvm::SmallVector<sm::LoadSharedOp> loads_;
-  int64_t stages_;
   llvm::SetVector<tile::NextWorkOp> work_;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> channels_; ///< By the op that loads a tile or draws a work index.
-  llvm::DenseMap<mlir::Operation *, sm::LoadSharedOp> companions_;
+  llvm::DenseMap<mlir::Operation *, sm::ChannelOp> channels_; ///< By the op that makes a tile or draws a work index.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> companions_;
 };
 
-/// Returns the first or last op of the load's block that uses the tile or contains a user.
-mlir::Operation *userIn(sm::LoadSharedOp fetch, bool last);
+/// Returns the first or last op of the block of `tile` that uses the tile that it makes, or contains a user.
+mlir::Operation *userIn(mlir::Operation *tile, bool last);
 
-/// Fills the role that loads with the producer loads of all rings and the loops around them.
-void buildProducer(const Rings &rings, sm::RolesOp roles);
+/// Waits for the work index of a slot and releases the slot. Returns the index.
+mlir::Value receiveWork(mlir::ImplicitLocOpBuilder &b, sm::ChannelOp channel, RingPosition position);
 
-/// Replaces each load in the role that computes by a consumer wait, adds a release after its last use, and makes loops
-/// carry ring positions. Call it after buildProducer, because it erases the loads that `rings` refers to.
+/// Reads a tile in shared memory to the registers of `warps` warps. Returns its transpose.
+mlir::Value readTransposed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile, int64_t warps);
+
+/// Gives a role that loads or transposes tiles its program: the ops that fill its rings, and the loops around them.
+void buildProducer(const Rings &rings, sm::RoleRef role);
+
+/// Replaces each passed tile in the role that computes by a consumer wait, adds a release after its last use, and makes
+/// loops carry ring positions. Call it after buildProducer, because it erases the ops that `rings` refers to.
 void buildConsumers(const Rings &rings, sm::RolesOp roles);
 
 } // namespace tegula::cuda

@@ -369,3 +369,78 @@ func.func @an_arrival_too_few(%x: !tile.view<2xbf16>, %r: !sm.shared<1x64x64xbf1
   }
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!one = !sm.channel<1, !tile>
+
+// The role between two others stores the second tile when the first one is free again.
+func.func @a_role_between_two(%x: !tile.view<2xbf16>, %r: !sm.shared<1x64x64xbf16, 128>, %q: !sm.shared<1x64x64xbf16, 128>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %k = sm.channel %r from load to [transpose] : !one
+  %t = sm.channel %q from transpose to [compute] : !one
+  sm.roles {
+    compute warps 8 registers 208 {
+      %a = sm.consumer_wait %t[%zero] phase %zero : !one
+      sm.release %t[%zero] : !one
+      %b = sm.consumer_wait %t[%zero] phase %one : !one
+      sm.release %t[%zero] : !one
+    }
+    transpose warps 4 registers 40 {
+      %a = sm.consumer_wait %k[%zero] phase %zero : !one
+      %v = sm.read %a : !tile -> tensor<64x64xbf16, #c>
+      sm.release %k[%zero] per_warp : !one
+      sm.producer_store %v, %t[%zero] phase %zero : tensor<64x64xbf16, #c>, !one
+      %b = sm.consumer_wait %k[%zero] phase %one : !one
+      %w = sm.read %b : !tile -> tensor<64x64xbf16, #c>
+      sm.release %k[%zero] per_warp : !one
+      sm.producer_store %w, %t[%zero] phase %one : tensor<64x64xbf16, #c>, !one
+    }
+    load warps 1 registers 40 {
+      sm.producer_load %x[%c0, %c0] [64, 64], %k[%zero] phase %zero : !tile.view<2xbf16>, !one
+      sm.producer_load %x[%c0, %c0] [64, 64], %k[%zero] phase %one : !tile.view<2xbf16>, !one
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!one = !sm.channel<1, !tile>
+
+// The readers keep the only slot until the second tile has arrived.
+func.func @a_role_between_two_without_a_slot(%x: !tile.view<2xbf16>, %r: !sm.shared<1x64x64xbf16, 128>,
+                                             %q: !sm.shared<1x64x64xbf16, 128>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %k = sm.channel %r from load to [transpose] : !one
+  %t = sm.channel %q from transpose to [compute] : !one
+  sm.roles {
+    compute warps 8 registers 208 {
+      %a = sm.consumer_wait %t[%zero] phase %zero : !one
+      // expected-error @+2 {{the roles wait for each other}}
+      // expected-note @+1 {{the role 'compute' waits here for a full slot}}
+      %b = sm.consumer_wait %t[%zero] phase %one : !one
+      sm.release %t[%zero] : !one
+    }
+    transpose warps 4 registers 40 {
+      %a = sm.consumer_wait %k[%zero] phase %zero : !one
+      %v = sm.read %a : !tile -> tensor<64x64xbf16, #c>
+      sm.release %k[%zero] per_warp : !one
+      sm.producer_store %v, %t[%zero] phase %zero : tensor<64x64xbf16, #c>, !one
+      // expected-note @+1 {{the role 'transpose' waits here for an empty slot}}
+      sm.producer_store %v, %t[%zero] phase %one : tensor<64x64xbf16, #c>, !one
+    }
+    load warps 1 registers 40 {
+      sm.producer_load %x[%c0, %c0] [64, 64], %k[%zero] phase %zero : !tile.view<2xbf16>, !one
+    }
+  }
+  return
+}

@@ -127,6 +127,34 @@ module attributes {tile.num_warps = 4 : i64} {
 !u = !sm.shared<64x64xbf16, 128>
 !f = !sm.inflight<tensor<128x64xf32, #c>>
 
+// Of several obstacles, the error names the first one: p1 also needs p0.
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @two_obstacles(%n: index, %one: index, %a: !t, %u: !u, %x: tensor<64x64xbf16, #c>) {
+    sm.roles {
+      compute warps 8 registers 160 {
+        // expected-error @+1 {{an MMA in a turn reads a tile of shared memory that the producer does not load}}
+        scf.for %j = %one to %n step %one {
+          %f = sm.wgmma %a, %u depth 64 : !t, !u -> !f
+          %s = sm.await %f : !f
+          %b = sm.to_shared %x : tensor<64x64xbf16, #c> -> !u
+          %g = sm.wgmma %a, %b depth 64 acc %s : !t, !u, tensor<128x64xf32, #c> -> !f
+          %o = sm.await %g : !f
+        } {tile.steps = "< p1 >"}
+      }
+      load warps 1 registers 32 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+!t = !sm.shared<128x64xbf16, 128>
+!u = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<128x64xf32, #c>>
+
 // The barrier before the MMA would be in the turn: the other warpgroup waits for its turn, and never comes to it.
 module attributes {tile.num_warps = 8 : i64} {
   func.func @a_barrier_in_a_turn(%n: index, %one: index, %a: !t, %x: tensor<64x64xbf16, #c>) {

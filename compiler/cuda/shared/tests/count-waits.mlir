@@ -65,3 +65,137 @@ func.func @the_least_of_all_paths(%q: !a, %k: !a, %n: index, %one: index) {
   %s = sm.await %l : !f
   return
 }
+
+// After an odd number of iterations, %l#1 is the MMA that started last.
+// CHECK-LABEL: @handles_change_places
+func.func @handles_change_places(%q: !a, %k: !a, %n: index, %one: index) {
+  %f = sm.wgmma %q, %k depth 64 : !a, !a -> !f
+  %m = sm.wgmma %k, %q depth 64 : !a, !a -> !f
+  %l:2 = scf.for %i = %one to %n step %one iter_args(%g = %m, %h = %f) -> (!f, !f) {
+    scf.yield %h, %g : !f, !f
+  }
+  // CHECK: sm.await %{{.*}}#1 pending 0
+  %s = sm.await %l#1 : !f
+  // CHECK: sm.await %{{.*}}#0 pending 0
+  %t = sm.await %l#0 : !f
+  return
+}
+
+// One side of the branch ends the MMA that the loop carries and starts the next one.
+// CHECK-LABEL: @a_branch_in_a_loop
+func.func @a_branch_in_a_loop(%q: !a, %k: !a, %n: index, %one: index, %c: i1) {
+  %f = sm.wgmma %q, %k depth 64 : !a, !a -> !f
+  %l = scf.for %i = %one to %n step %one iter_args(%g = %f) -> !f {
+    %h = scf.if %c -> !f {
+      // CHECK: sm.await %{{.*}} pending 0
+      %s = sm.await %g : !f
+      %m = sm.wgmma %k, %q depth 64 : !a, !a -> !f
+      scf.yield %m : !f
+    } else {
+      scf.yield %g : !f
+    }
+    %o = sm.wgmma %q, %k depth 64 : !a, !a -> !f
+    // CHECK: sm.await %{{.*}} pending 0
+    %p = sm.await %o : !f
+    scf.yield %h : !f
+  }
+  // CHECK: sm.await %{{.*}} pending 0
+  %s = sm.await %l : !f
+  return
+}
+
+// -----
+
+// Two stores by TMA from two buffers. When the older one has been read, the younger one may still run. Each store then
+// closes a commit group in any case. MMAs do not count.
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!a = !sm.shared<64x64xbf16, 128>
+!v = !tile.view<2xbf16>
+// CHECK-LABEL: @two_stores
+func.func @two_stores(%o: !v, %p: !v, %n: index) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !a
+      %t = sm.alloc {offset = 8192 : i64} : !a
+      scf.for %i = %c0 to %n step %c64 {
+        // CHECK: sm.tma_store_wait %[[S:[0-9]+]] pending 1 :
+        sm.tma_store_wait %s : !a
+        // CHECK: sm.copy_out %[[S]], %{{.*}} by_tma {always_commits}
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        %f = sm.wgmma %s, %t depth 64 : !a, !a -> !sm.inflight<tensor<64x64xf32, #c>>
+        // CHECK: sm.tma_store_wait %[[T:[0-9]+]] pending 1 :
+        sm.tma_store_wait %t : !a
+        // CHECK: sm.await %{{.*}} pending 0
+        %x = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        // CHECK: sm.copy_out %[[T]], %{{.*}} by_tma {always_commits}
+        sm.copy_out %t, %p[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+      }
+      // CHECK: sm.tma_store_wait{{$}}
+      sm.tma_store_wait
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+// The younger store is in one branch only, so the wait for the older one allows none.
+!a = !sm.shared<64x64xbf16, 128>
+!v = !tile.view<2xbf16>
+// CHECK-LABEL: @a_store_in_a_branch
+func.func @a_store_in_a_branch(%o: !v, %p: !v, %n: index, %c: i1) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !a
+      %t = sm.alloc {offset = 8192 : i64} : !a
+      scf.for %i = %c0 to %n step %c64 {
+        // CHECK: sm.tma_store_wait %[[S:[0-9]+]] pending 0 :
+        sm.tma_store_wait %s : !a
+        // CHECK-NOT: always_commits
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        scf.if %c {
+          sm.copy_out %t, %p[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        }
+      }
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+// The buffer is stored in one branch or the other, and each has its own number of younger stores.
+!a = !sm.shared<64x64xbf16, 128>
+!v = !tile.view<2xbf16>
+// CHECK-LABEL: @stores_in_both_branches
+func.func @stores_in_both_branches(%o: !v, %p: !v, %c: i1) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !a
+      %t = sm.alloc {offset = 8192 : i64} : !a
+      scf.if %c {
+        sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.copy_out %t, %p[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.copy_out %t, %p[%c64, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+      } else {
+        sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.copy_out %t, %p[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+      }
+      // CHECK: sm.tma_store_wait %{{.*}} pending 1 :
+      sm.tma_store_wait %s : !a
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}

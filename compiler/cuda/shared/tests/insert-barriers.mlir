@@ -799,6 +799,41 @@ func.func @right_operands(%x: tensor<64x64xbf16, #columns>, %y: tensor<64x64xbf1
 
 // -----
 
+#w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// One lane waits until TMA has read the rows of its warp. The others wait for that lane before they write again.
+// CHECK-LABEL: func @stored_by_tma
+// CHECK: scf.for
+// CHECK-NEXT: sm.tma_store_wait
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.tma_store_wait
+// CHECK-NEXT: }
+!tile = !sm.shared<64x64xbf16, 128>
+func.func @stored_by_tma(%o: !tile.view<2xbf16>, %n: index, %x: tensor<64x64xbf16, #w>) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !tile
+      scf.for %i = %c0 to %n step %c64 {
+        sm.tma_store_wait %s : !tile
+        sm.write %x, %s : tensor<64x64xbf16, #w>, !tile
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+      }
+      sm.tma_store_wait
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>

@@ -3,11 +3,19 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// TMA stores a buffer of its own. If another buffer overlaps with it, threads store: a warp would have to wait for the
-// stores of other warps.
+// TMA stores a buffer of its own. The next write waits until TMA has read it, and so does the end of the role. If another
+// buffer overlaps with it, threads store: a warp would have to wait for the stores of other warps.
 // CHECK-LABEL: func.func @places
-// CHECK: sm.copy_out %{{.*}}, %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 by_tma :
+// CHECK: scf.for
+// CHECK: sm.tma_store_wait %[[S:[0-9]+]] : !sm.shared<64x64xbf16, 128>
+// CHECK-NEXT: sm.write %{{.*}}, %[[S]]
+// CHECK: sm.copy_out %[[S]], %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 by_tma :
+// CHECK-NEXT: sm.write
 // CHECK: sm.copy_out %{{.*}}, %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 :
+// CHECK-NOT: sm.tma_store_wait
+// CHECK: }
+// CHECK-NEXT: sm.tma_store_wait{{$}}
+// CHECK-NEXT: }
 !tile = !sm.shared<64x64xbf16, 128>
 module attributes {tile.num_warps = 4 : i64} {
   func.func @places(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %n: index) {
@@ -93,6 +101,85 @@ module attributes {tile.num_warps = 4 : i64} {
           sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
           sm.barrier warp
         }
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The first write comes before the store, so it does not wait. The second one does, and so does one after a branch that
+// may have stored.
+// CHECK-LABEL: func.func @without_a_loop(
+// CHECK-NOT: sm.tma_store_wait
+// CHECK: sm.copy_out
+// CHECK-NEXT: sm.tma_store_wait %[[S:[0-9]+]] : !sm.shared<64x64xbf16, 128>
+// CHECK-NEXT: sm.write %{{.*}}, %[[S]]
+// CHECK-NOT: sm.tma_store_wait
+// CHECK: scf.if
+// CHECK: sm.copy_out %[[T:[0-9]+]], %{{.*}} by_tma
+// CHECK: }
+// CHECK-NEXT: sm.tma_store_wait %[[T]] : !sm.shared<64x64xbf16, 128>
+// CHECK-NEXT: sm.write %{{.*}}, %[[T]]
+!tile = !sm.shared<64x64xbf16, 128>
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @without_a_loop(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %c: i1) {
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !tile
+        %t = sm.alloc {offset = 8192 : i64} : !tile
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+        sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+        scf.if %c {
+          sm.copy_out %t, %p[%c0, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        }
+        sm.write %x, %t : tensor<64x64xbf16, #c>, !tile
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The end of a role also waits for additions by TMA, but not for those of the adder.
+// CHECK-LABEL: func.func @additions(
+// CHECK: sm.add_out
+// CHECK-NEXT: sm.tma_store_wait{{$}}
+// CHECK-LABEL: func.func @additions_of_the_adder(
+// CHECK-NOT: sm.tma_store_wait
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @additions(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
+    %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        sm.add_out %x, %b, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+  func.func @additions_of_the_adder(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
+    %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        sm.add_out %x, %b, %sum[%c0, %c0] by_adder
+          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       }
       load warps 1 registers 24 {
       }

@@ -2,6 +2,7 @@
 // TMA copies of tiles between tensors and shared memory. A matrix is copied in boxes, each as wide as a panel, and a
 // vector in one box.
 #include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Storage.h"
@@ -38,26 +39,27 @@ static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
 
 TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t columns)
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
-      swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)) {}
+      swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)), inPages(sm::hasPages(view)) {}
 
 bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().size() == 1; }
 
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
-  return {load.getView(), tileOf(load), sm::boxRows(shape.front()),
+  return {load.getView(), tileOf(load), sm::boxRows(load.getView(), shape.front()),
           load.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(load.getPosition(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
 /// limit, not even for a tile that starts at column 0.
 static TensorMap mapOf(sm::FallbackCopyOp op) {
-  return {op.getView(), op.getTile().getType(), sm::boxRows(op.getShape().front()), TensorMap::kAllColumns};
+  return {op.getView(), op.getTile().getType(), sm::boxRows(op.getView(), op.getShape().front()),
+          TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op reads.
 static TensorMap mapOf(sm::ReadOrLoadOp op) {
   sm::SharedType tile = op.getShared().getType();
-  return {op.getView(), tile, sm::boxRows(tile.getShape().front()), TensorMap::kAllColumns};
+  return {op.getView(), tile, sm::boxRows(op.getView(), tile.getShape().front()), TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
@@ -126,18 +128,23 @@ static SmallVector<Value> indicesOf(Value view, ValueRange position) {
   return tile::positionInTensor(view, position)->indices;
 }
 
-/// Changes coordinates in rows of a tensor to those of a map whose rows end inside it (docs/design/tma.md). A row
-/// before the first one counts as one after the end.
+/// Changes coordinates in a tensor to those of a map whose rows end inside it (docs/design/tma.md). The box begins at
+/// `row` of the `count` rows (i32) that end at `end` (index). A negative row counts as one after the end.
+static void addEnd(Threads &t, Value row, Value count, Value end, SmallVector<Value> &coordinates) {
+  constexpr int64_t limit = int64_t{1} << 30;
+  row = t.s.minUnsigned(row, count);
+  coordinates[1] = t.s.add(t.s.sub(t.s.i32(limit), count), row);
+  coordinates.insert(coordinates.begin() + 2, {t.s.toI32(end), t.s.i32(limit)});
+}
+
+/// Adds the end of the view's rows to coordinates in its tensor, if it has one.
 static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   if (!sm::hasEnd(view))
     return;
   const tile::TensorPosition place = *tile::positionInTensor(view, {});
-  constexpr int64_t limit = int64_t{1} << 30;
   Value size = *std::prev(t.view(tile::rootOf(view)).sizes.end(), 2);
   const tile::RowRange rows = tile::clipRows(t.s, t.scalar(place.begin), t.scalar(place.end), size);
-  Value count = t.s.toI32(t.s.sub(rows.end, rows.first)), row = t.s.minUnsigned(coordinates[1], count);
-  coordinates[1] = t.s.add(t.s.sub(t.s.i32(limit), count), row);
-  coordinates.insert(coordinates.begin() + 2, {t.s.toI32(rows.end), t.s.i32(limit)});
+  addEnd(t, coordinates[1], t.s.toI32(t.s.sub(rows.end, rows.first)), rows.end, coordinates);
 }
 
 int64_t cuda::coordinateCount(Value view) {
@@ -161,28 +168,74 @@ template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op
   return coordinates;
 }
 
-/// Calls `copy` for each box of `tileRows` rows with the address of the box and its coordinates in the tensor.
-static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates, int64_t tileRows,
+/// Returns the coordinates of boxes of `rows` rows of a tile of `tileRows` rows, of which the first box has these.
+static SmallVector<SmallVector<Value>> boxesAfter(Threads &t, const SmallVector<Value> &first, int64_t tileRows,
+                                                  int64_t rows) {
+  SmallVector<SmallVector<Value>> boxes{first};
+  for (int64_t row = rows; row < tileRows; row += rows) {
+    boxes.push_back(first);
+    boxes.back()[1] = t.s.add(first[1], row);
+  }
+  return boxes;
+}
+
+/// Calls `copy` for each box of a tile of matrices with the address of the box and its coordinates in the tensor.
+/// `boxes` are the coordinates of the boxes of the first panel, which have `rows` rows each.
+static void forEachBox(Threads &t, sm::SharedType type, Value place, ArrayRef<SmallVector<Value>> boxes, int64_t rows,
                        function_ref<void(Value, ValueRange)> copy) {
-  if (type.getShape().size() == 1)
-    return copy(place, coordinates);
   const int64_t panelBytes = type.getShape()[0] * sm::kPanelBytes, columns = sm::panelColumns(type.getElementType());
-  const int64_t rows = sm::boxRows(tileRows);
-  Value firstColumn = coordinates[0], firstRow = coordinates[1];
   for (int64_t panel = 0; panel < type.getShape()[1] / columns; ++panel)
-    for (int64_t row = 0; row < tileRows; row += rows) {
-      coordinates[0] = t.s.add(firstColumn, panel * columns);
-      coordinates[1] = t.s.add(firstRow, row);
-      copy(t.s.add(place, panel * panelBytes + row * sm::kPanelBytes), coordinates);
+    for (auto [number, box] : llvm::enumerate(boxes)) {
+      SmallVector<Value> at(box);
+      at[0] = t.s.add(at[0], panel * columns);
+      copy(t.s.add(place, panel * panelBytes + static_cast<int64_t>(number) * rows * sm::kPanelBytes), at);
     }
+}
+
+/// Emits the number of rows from one place for a page to the next, before all loops: a division.
+static Value rowsToNextPage(Threads &t, const View &view) {
+  OpBuilder::InsertionGuard guard(t.b);
+  for (Operation *parent = t.b.getInsertionBlock()->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      t.b.setInsertionPoint(parent);
+  return t.s.div(view.pages->stride, view.strides.front());
+}
+
+/// Returns the coordinates of the boxes of a tile, each of which has `rows` rows of one page. If the page is absent,
+/// all rows of the box are after the end.
+static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoadOp load, int64_t rows) {
+  const View view = t.view(load.getView());
+  SmallVector<Value> tile = llvm::map_to_vector(tile::positionInPages(load.getView(), load.getPosition())->indices,
+                                                [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+  Value toNext = rowsToNextPage(t, view), first = t.scalar(load.getPosition().front());
+  ThreadProgram program(t);
+  SmallVector<SmallVector<Value>> boxes;
+  for (int64_t box = 0; box < load.getShape().front(); box += rows) {
+    Value ofView = t.s.add(first, box);
+    const tile::RowInPages place = view.rowInPages(t.s, ofView, program);
+    Value left = t.s.add(place.row, t.s.sub(view.sizes.front(), ofView)), none = t.s.index(0);
+    Value count = t.s.select(place.exists, t.s.min(left, view.pages->held), none);
+    Value page = t.s.select(place.exists, t.s.mul(place.page, toNext), none);
+    Value row = t.s.toI32(place.row), end = t.s.add(page, count);
+    boxes.push_back(tile);
+    addEnd(t, row, t.s.toI32(count), end, boxes.back());
+  }
+  return boxes;
 }
 
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Value full) {
   sm::SharedType type = slot.type;
-  SmallVector<Value> coordinates = coordinatesOf(t, load.getView(), load.getPosition());
+  const int64_t tileRows = type.getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
+  const SmallVector<SmallVector<Value>> boxes =
+      sm::hasPages(load.getView())
+          ? boxesInPages(t, load, rows)
+          : boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
   t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
-  forEachBox(t, type, slot.address, coordinates, type.getShape()[0],
-             [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); });
+  auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
+  if (isVector(load))
+    copy(slot.address, boxes.front());
+  else
+    forEachBox(t, type, slot.address, boxes, rows, copy);
 }
 
 /// Returns the first row of this warp.
@@ -195,8 +248,8 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
   Value row = rowOfWarp(t, copy), place = t.s.mul(row, sm::kPanelBytes);
   place = t.s.add(place, t.sharedAddress(copy.getShared()));
-  SmallVector<Value> coordinates = testedCoordinatesOf(t, copy, row);
-  forEachBox(t, copy.getShared().getType(), place, coordinates, static_cast<int64_t>(*copy.getRowsOfWarp()),
+  const auto rows = static_cast<int64_t>(*copy.getRowsOfWarp());
+  forEachBox(t, copy.getShared().getType(), place, testedCoordinatesOf(t, copy, row), rows,
              [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
   t.gpu.commitBoxes();
 }
@@ -246,19 +299,6 @@ void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
   for (const AddedBox &box : boxes)
     t.gpu.addBox(box.map, box.at, box.place, predicate);
   t.gpu.commitBoxes();
-}
-
-/// Returns true if the copy may have started before the write, such as in an earlier iteration.
-static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
-  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
-         copy->isBeforeInBlock(write);
-}
-
-void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
-  if (llvm::none_of(sm::tmaStoresOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
-    return;
-  t.gpu.waitBoxes();
-  t.gpu.syncWarp();
 }
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//

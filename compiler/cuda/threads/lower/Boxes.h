@@ -42,8 +42,5 @@ llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add, mlir::Value
                                        llvm::ArrayRef<mlir::Value> coordinates);
 /// Starts the TMA additions of boxes that lanes have written, in threads in which the predicate is true.
 void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes, mlir::Value predicate);
-/// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
-/// such store can be pending.
-void waitForBoxesOf(Threads &t, sm::WriteOp write);
 
 } // namespace tegula::cuda

@@ -73,6 +73,11 @@ static LogicalResult lower(Threads &t, sm::WaitOp op) {
   return success();
 }
 
+static LogicalResult lower(Threads &t, sm::TmaStoreWaitOp op) {
+  t.gpu.waitBoxes(op.getPending().value_or(0));
+  return success();
+}
+
 static LogicalResult lower(Threads &t, sm::BarrierOp op) {
   if (op.getWarp())
     t.gpu.syncWarp();
@@ -87,6 +92,6 @@ static LogicalResult lower(Threads &t, sm::ProxyFenceOp) {
 }
 
 void cuda::addBufferLowerings(Lowerings &known) {
-  known.add<sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CommitOp, sm::WaitOp, sm::TmaStoreWaitOp, sm::BarrierOp,
+            sm::ProxyFenceOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -29,6 +29,11 @@ struct Inside {
   Value first, count;
 };
 
+/// The address of an element in global memory, and an i1: true if its page has its row. Null without pages.
+struct GlobalPlace {
+  Value address, exists;
+};
+
 /// The distribution of pieces, which are chunks or single elements, over threads. Threads follow each other `perRow`
 /// along the row of a strip of columns, then along `rows` rows, then over strips. Each thread repeats this for further
 /// rows and strips.
@@ -84,7 +89,8 @@ public:
     Origin origin{{row, column}, {{anyBits, type.getShape()[0] - 1}, {anyBits, columns - 1}}};
     Value place = SharedTile(t, shared, origin).at({0, 0});
     Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
-    moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
+    const GlobalPlace global = globalPlace(row, column, s.mul(s.toI64(view.strides[1]), elementBytes()));
+    moveElement(place, global.address, s.both(isIn, global.exists));
   }
 
   /// Copies several elements at a time. For code that runs rarely: the addresses are computed here from an opaque
@@ -110,6 +116,8 @@ private:
     Value column = s.mul(position[1], elementBytes());
     Value bits = s.bitOr(s.bitOr(view.base, rowBytes), column);
     bits = s.bitOr(bits, s.mul(s.toI64(inside[1].count), elementBytes()));
+    if (view.pages)
+      bits = s.bitOr(bits, s.mul(s.toI64(view.pages->stride), elementBytes()));
     Value isContiguous = s.compare(Compare::eq, view.strides[1], 1);
     return s.both(isContiguous, s.compare(Compare::eq, s.rem(bits, kChunkBytes), 0));
   }
@@ -118,10 +126,18 @@ private:
     return s.compare(Compare::ult, s.add(s.sub(coordinate, inside.first), distance), inside.count);
   }
 
-  Value globalAddress(Value row, Value column, Value columnBytes) {
-    Value rows = s.mul(s.add(position[0], s.toI64(row)), rowBytes);
+  GlobalPlace globalPlace(Value row, Value column, Value columnBytes) {
+    Value ofView = s.add(position[0], s.toI64(row)), rows, exists;
+    if (view.pages) {
+      ThreadProgram program(t);
+      const tile::IndexPlace place = view.placeOf(s, 0, s.toIndex(ofView), program);
+      rows = s.mul(s.toI64(s.add(place.toPage, place.distance)), elementBytes());
+      exists = place.isInside;
+    } else {
+      rows = s.mul(ofView, rowBytes);
+    }
     Value columns = s.mul(s.add(position[1], s.toI64(column)), columnBytes);
-    return s.add(s.add(view.base, rows), columns);
+    return {s.add(s.add(view.base, rows), columns), exists};
   }
 
   //===-- Pieces --------------------------------------------------------------------------------------------------===//
@@ -176,19 +192,23 @@ private:
   void somePieces(const Deal &deal, const Origin &origin, int64_t repeats) {
     SharedTile tile(t, shared, origin);
     Value columnBytes = s.mul(deal.isOfChunks() ? s.i64(1) : s.toI64(view.strides[1]), elementBytes());
-    Value row = globalAddress(origin.coordinates[0], origin.coordinates[1], columnBytes);
+    GlobalPlace row = globalPlace(origin.coordinates[0], origin.coordinates[1], columnBytes);
     Value rowStep = s.mul(rowBytes, deal.rows);
     const int64_t columnStep = deal.strips * deal.stripElements();
     SmallVector<Inside> rows;
     for (int64_t j = 0; j < deal.stripRepeats; ++j)
       rows.push_back(rowsOf(origin.coordinates[1], j * columnStep));
     for (int64_t i = 0; i < repeats; ++i) {
+      if (i > 0 && view.pages)
+        row = globalPlace(s.add(origin.coordinates[0], i * deal.rows), origin.coordinates[1], columnBytes);
+      else if (i > 0)
+        row.address = s.add(row.address, rowStep);
       for (int64_t j = 0; j < deal.stripRepeats; ++j) {
         int64_t distance[] = {i * deal.rows, j * columnStep};
-        Value global = s.add(row, s.mul(columnBytes, distance[1]));
-        move(deal, tile, distance, global, isInside(rows[j], origin.coordinates[0], distance[0]));
+        Value global = s.add(row.address, s.mul(columnBytes, distance[1]));
+        Value isIn = isInside(rows[j], origin.coordinates[0], distance[0]);
+        move(deal, tile, distance, global, s.both(isIn, row.exists));
       }
-      row = s.add(row, rowStep);
     }
   }
 
@@ -266,6 +286,8 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   const Warps warps{t.warp(), t.warps(), rowsOfWarp};
   auto byThreads = [&] {
     Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
+    if (op.getAlwaysCommits())
+      t.gpu.commitBoxes();
   };
   if (op.getByTma())
     t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);

@@ -42,9 +42,11 @@ public:
   Window contiguous() const;
 
 private:
-  Value strideBytes(unsigned dim) const { return t_.s.mul(t_.s.toI64(view_.strides[dim]), view_.elementBytes()); }
+  Value bytes(Value elements) const { return t_.s.mul(t_.s.toI64(elements), view_.elementBytes()); }
+  Value addressInRow(unsigned reg);
   void bound(unsigned dim);
   Value insideAlong(unsigned dim, int64_t offset);
+  const tile::IndexPlace &placeInPages(int64_t offset);
 
   Threads &t_;
   View view_;
@@ -55,7 +57,8 @@ private:
   SmallVector<Value, 5> strideBytes_;
   /// Null until `bound` computes them. low_ stays null if the position is not negative.
   SmallVector<Value, 5> low_, high_;
-  llvm::DenseMap<unsigned, Value> addresses_;
+  llvm::DenseMap<unsigned, Value> addresses_; ///< Without what rows in pages add to them.
+  llvm::DenseMap<int64_t, tile::IndexPlace> placesInPages_;
   llvm::DenseMap<std::pair<unsigned, int64_t>, Value> insideAlong_;
 };
 
@@ -72,12 +75,14 @@ Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorTy
   low_.resize(position_.size());
   high_.resize(position_.size());
   for (auto [dim, at] : llvm::enumerate(position_)) {
-    strideBytes_.push_back(strideBytes(dim));
+    strideBytes_.push_back(view.isInPages(dim) ? s.i64(0) : bytes(view.strides[dim]));
     base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
   }
 }
 
 Value Window::isWhole() const {
+  if (view_.pages)
+    return t_.s.i1(false);
   Value isWhole;
   for (auto [dim, at] : llvm::enumerate(position_))
     isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
@@ -93,7 +98,7 @@ void Window::bound(unsigned dim) {
 }
 
 /// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
-Value Window::address(unsigned reg) {
+Value Window::addressInRow(unsigned reg) {
   if (Value known = addresses_.lookup(reg))
     return known;
   const sm::Digit *last = nullptr;
@@ -105,8 +110,25 @@ Value Window::address(unsigned reg) {
     }
     weight *= digit.size;
   }
-  Value address = last ? t_.s.add(this->address(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
+  Value address = last ? t_.s.add(addressInRow(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
   return addresses_[reg] = address;
+}
+
+Value Window::address(unsigned reg) {
+  Value inRow = addressInRow(reg);
+  if (!view_.pages)
+    return inRow;
+  const tile::IndexPlace &place = placeInPages(registerOffset(tile_, reg)[0]);
+  return t_.s.add(inRow, bytes(t_.s.add(place.toPage, place.distance)));
+}
+
+/// Returns the place of the thread's row with this register offset.
+const tile::IndexPlace &Window::placeInPages(int64_t offset) {
+  tile::IndexPlace &place = placesInPages_[offset];
+  ThreadProgram program(t_);
+  if (!place.isInside)
+    place = view_.placeOf(t_.s, 0, t_.s.add(t_.s.add(position_[0], t_.s.toIndex(origin_[0])), offset), program);
+  return place;
 }
 
 Value Window::insideAlong(unsigned dim, int64_t offset) {
@@ -117,6 +139,8 @@ Value Window::insideAlong(unsigned dim, int64_t offset) {
     inside = t_.s.compare(Compare::sgt, high_[dim], offset);
     if (low_[dim])
       inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
+    if (view_.isInPages(dim))
+      inside = t_.s.both(inside, placeInPages(offset).isInside);
   }
   return inside;
 }
@@ -132,9 +156,13 @@ Value Window::inside(unsigned reg, bool isWhole) {
 
 Value Window::isContiguous(int64_t count) const {
   Scalars &s = t_.s;
+  if (view_.isInPages(position_.size() - 1))
+    return s.i1(false);
   Value inBytes = view_.base;
   for (Value stride : ArrayRef(strideBytes_).drop_back())
     inBytes = s.bitOr(inBytes, stride);
+  if (view_.pages)
+    inBytes = s.bitOr(inBytes, s.bitOr(bytes(view_.strides[0]), bytes(view_.pages->stride)));
   Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
   Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
   return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
@@ -349,16 +377,30 @@ static Value isWithin(Scalars &s, Value index, Value size) {
   return s.compare(Compare::ult, index, s.toI32(s.clamp(size, int64_t{1} << 31)));
 }
 
-static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigned reg) {
+static Target targetOf(Threads &t, const View &view, ArrayRef<Value> indices) {
   Scalars &s = t.s;
+  auto bytes = [&](Value elements) { return s.mul(s.toI64(elements), view.elementBytes()); };
   Target target{view.base, nullptr};
-  for (auto [dim, tile] : llvm::enumerate(indices)) {
-    Value index = t.registers(tile)[reg];
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    if (view.isInPages(dim)) {
+      ThreadProgram program(t);
+      const tile::IndexPlace place = view.placeOf(s, dim, s.toIndex(index), program);
+      target = {s.add(target.address, bytes(s.add(place.toPage, place.distance))), place.isInside};
+      continue;
+    }
     target.inside = s.both(target.inside, isWithin(s, index, view.sizes[dim]));
-    Value strideBytes = s.mul(s.toI64(view.strides[dim]), view.elementBytes());
-    target.address = s.add(target.address, s.mul(s.toI64(index), strideBytes));
+    target.address = s.add(target.address, s.mul(s.toI64(index), bytes(view.strides[dim])));
   }
   return target;
+}
+
+static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigned reg) {
+  return targetOf(t, view, llvm::map_to_vector(indices, [&](Value tile) { return t.registers(tile)[reg]; }));
+}
+
+Value ThreadProgram::entry(Value view, Value at) {
+  const Target target = targetOf(t_, t_.view(view), at);
+  return t_.s.toIndex(t_.gpu.load(t_.b.getI32Type(), target.address, target.inside, t_.s.i32(0)));
 }
 
 static LogicalResult lower(Threads &t, tile::GatherOp op) {

@@ -46,6 +46,18 @@ void addRandomLowerings(Lowerings &known);
 /// value with a scalar in the low bytes.
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
 
+/// The program of one thread, for the ops of views.
+class ThreadProgram final : public tile::LoweredProgram {
+public:
+  explicit ThreadProgram(Threads &t) : t_(t) {}
+  mlir::Value scalar(mlir::Value source) override { return t_.scalar(source); }
+  mlir::Value sizeOf(mlir::Value view) override { return t_.view(view).sizes.front(); }
+  mlir::Value entry(mlir::Value view, mlir::Value at) override;
+
+private:
+  Threads &t_;
+};
+
 /// Lowers an op that makes a view of another view.
 mlir::LogicalResult lowerView(Threads &t, tile::ViewOpInterface op);
 

@@ -18,15 +18,6 @@ constexpr int64_t kMbarrierBytes = 8;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
-static bool storesBoxes(const sm::RoleRef &role) {
-  WalkResult search = role.body().walk([](Operation *op) {
-    auto copy = dyn_cast<sm::CopyOutOp>(op);
-    auto add = dyn_cast<sm::AddOutOp>(op);
-    return (add && !add.isByAdder()) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
-}
-
 static bool loadsTiles(const sm::RoleRef &role) {
   WalkResult search = role.body().walk([](sm::ProducerLoadOp) { return WalkResult::interrupt(); });
   return search.wasInterrupted();
@@ -98,8 +89,6 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   if (first != 0)
     warp_ = atEntry([&] { return s.sub(warpOfBlock, s.i32(first)); });
   const LogicalResult lowered = lowerBody(role);
-  if (storesBoxes(role))
-    gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
   if (ofAdder_ && role.body().isAncestor(ofAdder_->getParentRegion()))
     dismissAdder(*this);
   role_.reset();
@@ -264,10 +253,15 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
 
 /// Lets MMAs, which read in the asynchronous proxy, see what the lanes have written.
 static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
+  const bool isOfWarpgroup = sm::channelOf(op.getChannel()).getPerWarpgroup();
+  if (!isOfWarpgroup)
+    waitForSlot(t, op);
   writeTile(t, op.getTile(), slotOf(t, op.getChannel(), op.getSlot()));
   t.gpu.fenceAsync();
   t.gpu.syncWarp();
-  t.gpu.arrive(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t)), t.isFirstLane());
+  t.gpu.arrive(isOfWarpgroup ? storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t))
+                             : fullMbarrier(t, op.getChannel(), op.getSlot()),
+               t.isFirstLane());
   return success();
 }
 

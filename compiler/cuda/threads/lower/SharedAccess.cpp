@@ -282,7 +282,6 @@ void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
 }
 
 static LogicalResult lower(Threads &t, sm::WriteOp op) {
-  waitForBoxesOf(t, op);
   writeTile(t, op.getTile(), t.sharedPlace(op.getShared()));
   return success();
 }

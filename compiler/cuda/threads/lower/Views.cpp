@@ -46,7 +46,8 @@ static LogicalResult lower(Threads &t, tile::DimOp op) {
 
 LogicalResult cuda::lowerView(Threads &t, tile::ViewOpInterface op) {
   View view = t.view(op.getViewSource());
-  op.changeParts(t.s, view, [&](Value scalar) { return t.scalar(scalar); });
+  ThreadProgram program(t);
+  op.changeParts(t.s, view, program);
   t.define(op->getResult(0), view);
   return success();
 }

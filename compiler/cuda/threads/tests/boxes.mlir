@@ -3,9 +3,8 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
-// nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A wait at the end keeps shared memory until TMA has
-// read it.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 64, 16>]
+// nor matrix may be negative or 2^30 or more. Otherwise all lanes store.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -38,6 +37,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         sm.barrier warp
         %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
         sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        sm.tma_store_wait
       }
       load warps 1 registers 24 {
       }
@@ -51,14 +51,18 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A warp waits before it overwrites rows that TMA may still read. Threads store what is not marked for TMA.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 64, 16>]
+// Threads store what is not marked for TMA. A wait has the number of stores that may still run, so the store closes a
+// commit group on both sides.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
-// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK: cp.async.bulk.wait_group.read 2;
 // CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: nvvm.stmatrix
+// CHECK: cp.async.bulk.commit_group;
+// CHECK-NOT: bulk
+// CHECK: st.global
 // CHECK: cp.async.bulk.commit_group;
 // CHECK-NOT: bulk
 // CHECK: nvvm.stmatrix
@@ -79,15 +83,19 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         %shared = sm.alloc {offset = 8192 : i64} : !sm.shared<64x64xbf16, 128>
         %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
         scf.for %i = %c0 to %n step %c64 {
+          sm.tma_store_wait %s pending 2 : !sm.shared<64x64xbf16, 128>
+          sm.barrier warp
           sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.proxy_fence
           sm.barrier warp
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma {always_commits}
+            : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
           sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.barrier warp
           sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
           sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
         }
+        sm.tma_store_wait
       }
       load warps 1 registers 24 {
       }
@@ -103,7 +111,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
 // waits until TMA has read what it wrote before. Without a tensor map, or if a row or matrix is negative or too large,
 // lanes add their registers. The loop's bounds limit its rows, so the test comes before the loop.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 32, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 0, 32, 16>]
 // CHECK-LABEL: func.func @added(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -143,6 +151,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         scf.for %i = %c0 to %n step %c64 {
           sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
         }
+        sm.tma_store_wait
       }
       load warps 1 registers 24 {
       }
@@ -216,7 +225,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 // Rows that end inside the tensor need a map of two more dimensions. A box has the row as the distance from 2^30 less
 // the number of rows, then the end, then 2^30. A row before the first one counts as one after the end.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 64, 16>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_to_rows(
 // CHECK: stmatrix
 // CHECK: scf.if

@@ -5,7 +5,7 @@
 // Warps 4 and later are the producer; one of them works. The tensor map is the first parameter, and the last one says
 // whether it is valid. One lane loads everything if all tensor maps are valid, otherwise one warp copies. A box is a
 // panel of 64 columns. K-major descriptors advance by 32 bytes per step.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 96, 0, 64, 32>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 96, 0, 0, 64, 32>]
 // CHECK-LABEL: func.func @fed(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
 // CHECK: scf.if
@@ -71,7 +71,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
 // With tma_only, the slot is marked as full even if TMA cannot load the tile. Consumers make the same test as the
 // producer, and copy the tile in this case. The map has all columns of the tensor, because the tile may begin at any
 // column, and the consumers' map is the same even if the tile begins at column 0.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 64, 64>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 0, 0, 64, 64>]
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
 // CHECK: mbarrier.try_wait.parity
@@ -131,7 +131,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 
 // A vector is one box without swizzle. Consumers read it from its slot if TMA has copied it and no element needs the
 // fill value; otherwise they load it from the tensor.
-// CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 0, 64>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 0, 0, 64>]
 // CHECK-LABEL: func.func @a_vector(
 // CHECK: setmaxnreg.dec
 // CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 256;
@@ -410,4 +410,75 @@ func.func @no_barriers() {
     }
   }
   return
+}
+
+// -----
+
+// A role that stores for another one waits until the slot is empty. Its four warps arrive at the full mbarrier.
+// CHECK-LABEL: func.func @stored
+// CHECK: mbarrier.init{{.*}} [$0], 4;
+// CHECK: mbarrier.try_wait.parity
+// CHECK: stmatrix
+// CHECK: fence.proxy.async
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: mbarrier.arrive
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @stored(%slot: i32, %phase: i32) {
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
+    %t = sm.channel %ring from transpose to [compute] : !sm.channel<1, !tile>
+    sm.roles {
+      compute warps 4 registers 200 barrier 1 {
+        %a = sm.consumer_wait %t[%slot] phase %phase : !sm.channel<1, !tile>
+        sm.release %t[%slot] : !sm.channel<1, !tile>
+      }
+      transpose warps 4 registers 40 barrier 2 {
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        sm.producer_store %x, %t[%slot] phase %phase : tensor<64x64xbf16, #c>, !sm.channel<1, !tile>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A tile of rows in pages is one box for each page. The lane reads the place of the page. The rows of the box end with
+// those of the page, or of the view, and there are none if the page is absent. The bytes are those of the tile.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 1, 64, 16>]
+// CHECK-LABEL: func.func @pages(
+// CHECK: %[[TO_NEXT:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK: scf.for
+// CHECK: %[[ENTRY:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: %[[COUNT:.*]] = arith.select %[[EXISTS:.*]], %{{.*}}, %c0
+// CHECK: %[[FIRST:.*]] = arith.muli %[[ENTRY]], %[[TO_NEXT]] : index
+// CHECK: %[[PRESENT:.*]] = arith.select %[[EXISTS]], %[[FIRST]], %c0
+// CHECK: %[[LAST:.*]] = arith.addi %[[PRESENT]], %[[COUNT]] : index
+// CHECK: %[[END:.*]] = arith.index_cast %[[LAST]] : index to i32
+// CHECK: mbarrier.arrive.expect_tx
+// CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK-NOT: cp.async.bulk.tensor
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
+  func.func @pages(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %c32 = arith.constant 32 : index
+        %all = tile.pages %pool[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        %rows = tile.rows %all[%c0, %n] : !tile.view<2xbf16>
+        scf.for %j = %c0 to %n step %c32 {
+          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+      }
+    }
+    return
+  }
 }

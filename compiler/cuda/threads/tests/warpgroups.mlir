@@ -81,3 +81,21 @@ func.func @fenced() {
   return
 }
 }
+
+// -----
+
+// Elements of f32 have a depth of 8, and no operand is transposed.
+// CHECK-LABEL: func.func @tf32
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {{.*}}, da, db, p, 1, 1;
+// CHECK-COUNT-3: m64n32k8
+#tf32 = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+module attributes {tile.num_warps = 4 : i64} {
+func.func @tf32() {
+  %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x32xf32, 128>
+  %b = sm.alloc {offset = 8192 : i64} : !sm.shared<32x32xf32, 128>
+  %f = sm.wgmma %a, %b depth 32 {transpose_rhs} : !sm.shared<64x32xf32, 128>, !sm.shared<32x32xf32, 128>
+    -> !sm.inflight<tensor<64x32xf32, #tf32>>
+  %0 = sm.await %f : !sm.inflight<tensor<64x32xf32, #tf32>>
+  return
+}
+}

@@ -1,4 +1,4 @@
-// RUN: tegula-opt --specialize-warps --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: tegula-opt --plan-roles --split-roles --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
@@ -44,6 +44,40 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
       %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
       scf.yield %s : tensor<128x64xf32, #c>
     }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The plan decides: the number of slots, the registers, and which load is left to all warps. Its attributes end here.
+// CHECK-LABEL: func @presets(
+// CHECK-NOT: attributes
+// CHECK: sm.channel %{{.*}} from load to [compute] : !sm.channel<5, !sm.shared<64x64xbf16, 128>>
+// CHECK-NOT: sm.channel
+// CHECK: compute warps 4 registers 216 {
+// CHECK: sm.load_shared %arg1
+// CHECK-NOT: tile.slots
+// CHECK: load warps 1 registers 56 {
+// CHECK: %c4_i32
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @presets(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) attributes {
+      sm.roles = [#sm.role<"compute" warps 4 registers 216>, #sm.role<"load" warps 1 registers 56>]} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %qs = sm.load_shared %q[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] {tile.role = "compute"}
+        : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %s : tensor<64x64xf32, #c>
+    } {tile.slots = 5 : i64}
     return
   }
 }
@@ -819,10 +853,166 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %ks = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: its first row in rows(begin, end) is not provably at least 0}}
       %us = sm.load_shared %rows[%before, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
-      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, and no rows of such rows}}
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
       %ps = sm.load_shared %twice[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
       %ws = sm.load_shared %deep[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %g = sm.wgmma %q, %us depth 64 acc %s {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+      %h = sm.wgmma %q, %ps depth 64 acc %t {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %u = sm.await %h : !sm.inflight<tensor<64x64xf32, #c>>
+      %i = sm.wgmma %q, %ws depth 64 acc %u {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %v = sm.await %i : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %v : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A tile passes through two channels. The role between them waits for it, frees its slot when its lanes have read it,
+// and stores the transpose.
+// CHECK-LABEL: func @transposed(
+// CHECK: %[[A:.*]] = sm.channel %{{.*}} from load to [compute] : !sm.channel<2, !sm.shared<128x32xf32, 128>>
+// CHECK: %[[B:.*]] = sm.channel %{{.*}} from load to [transpose] : !sm.channel<2, !sm.shared<32x128xf32, 128>>
+// CHECK: %[[BT:.*]] = sm.channel %{{.*}} from transpose to [compute] : !sm.channel<2, !sm.shared<128x32xf32, 128>>
+// CHECK: compute warps 8 registers 200 {
+// CHECK-NOT: %[[B]]
+// CHECK: %[[RHS:.*]] = sm.consumer_wait %[[BT]][%[[SLOT:.*]]] phase
+// CHECK: sm.wgmma %{{.*}}, %[[RHS]] depth 32 acc
+// CHECK: sm.release %[[BT]][%[[SLOT]]] :
+// CHECK: transpose warps 2 registers 104 {
+// CHECK: scf.for %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
+// CHECK-NEXT: %[[TILE:.*]] = sm.consumer_wait %[[B]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: %[[READ:.*]] = sm.read %[[TILE]] : {{.*}} -> tensor<32x128xf32,
+// CHECK-NEXT: %[[T:.*]] = tile.transpose %[[READ]] [1, 0]
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[B]][%[[SLOT]]] per_warp
+// CHECK-NEXT: sm.producer_store %[[T]], %[[BT]][%[[SLOT]]] phase %[[PHASE]] : tensor<128x32xf32,
+// CHECK: load warps 1 registers 104 {
+// CHECK: sm.producer_load %arg1{{.*}}, %[[B]]
+// CHECK: sm.producer_load %arg0{{.*}}, %[[A]]
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// All warps that load a tile also transpose it.
+// CHECK-LABEL: func @transposed_by_all_warps(
+// CHECK: compute warps 8 registers 232 {
+// CHECK: %[[TILE:.*]] = sm.load_shared %arg1
+// CHECK: %[[READ:.*]] = sm.read %[[TILE]]
+// CHECK: %[[T:.*]] = tile.transpose %[[READ]] [1, 0]
+// CHECK: %[[RHS:.*]] = sm.to_shared %[[T]]
+// CHECK: sm.wgmma %{{.*}}, %[[RHS]]
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed_by_all_warps(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %bs = sm.load_shared %b[%k, %c0] [32, 128] {tile.role = "compute"} : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+      %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 acc %sum {transpose_rhs}
+        : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A tile outside loops passes each of its channels once, so nobody releases a slot.
+// CHECK-LABEL: func @transposed_before_a_loop(
+// CHECK: %[[B:.*]] = sm.channel %{{.*}} from load to [transpose] : !sm.channel<1, !sm.shared<32x128xf32, 128>>
+// CHECK: %[[BT:.*]] = sm.channel %{{.*}} from transpose to [compute] : !sm.channel<1, !sm.shared<128x32xf32, 128>>
+// CHECK: compute warps 8
+// CHECK-NOT: sm.release %[[BT]]
+// CHECK: transpose warps 2
+// CHECK: sm.consumer_wait %[[B]]
+// CHECK-NOT: sm.release
+// CHECK: sm.producer_store %{{.*}}, %[[BT]]
+// CHECK: load warps 1
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @transposed_before_a_loop(%a: !tile.view<2xf32>, %b: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %bs = sm.load_shared %b[%c0, %c0] [32, 128] : !tile.view<2xf32> -> !sm.shared<32x128xf32, 128>
+    %bt = sm.transpose %bs : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
+    scf.for %i = %c0 to %n step %c128 {
+      %as = sm.load_shared %a[%i, %c0] [128, 32] : !tile.view<2xf32> -> !sm.shared<128x32xf32, 128>
+      %f = sm.wgmma %as, %bt depth 32 {transpose_rhs} : !sm.shared<128x32xf32, 128>, !sm.shared<128x32xf32, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The producer loads rows in pages of a table, if no box reaches into a second page.
+// CHECK-LABEL: func @rows_in_pages
+// CHECK: sm.roles
+// CHECK: %[[PAGES:.*]] = tile.pages %{{.*}} page 16
+// CHECK: sm.producer_load %[[PAGES]]
+// CHECK-NOT: sm.producer_load
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @rows_in_pages(%k: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %pages = tile.pages %k[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %small = tile.pages %k[%table] page 4 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %rows = tile.rows %pages[%start, %n] : !tile.view<2xbf16>
+    %packed = tile.pages %k : !tile.view<3xbf16> -> !tile.view<2xbf16>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.load_shared %pages[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its 64 rows and pages of 4 rows have no common parts for boxes; these have a power of two of rows, at least 8}}
+      %us = sm.load_shared %small[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its first row is not provably a multiple of 16, so a box may reach into a second page; begin the loop over rows, and rows(begin, end), at such a multiple}}
+      %ps = sm.load_shared %rows[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
+      %ws = sm.load_shared %packed[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/Passes.h"
+#include "compiler/cuda/roles/analysis/ProducerTiles.h"
+#include "compiler/cuda/roles/analysis/Rings.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_PLANROLES
+#include "compiler/cuda/roles/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+/// Returns the size of the buffers that are in use at the same time as the rings: results that are written while a loop
+/// continues with the next block.
+static int64_t bytesBesideRings(func::FuncOp function) {
+  int64_t bytes = 0;
+  function.walk([&](sm::ToSharedOp stage) {
+    if (stage->getParentOfType<Loop>())
+      bytes += stage.getType().bytes();
+  });
+  return bytes;
+}
+
+/// Returns the most registers that the accumulators of a loop's MMAs take in a thread, if all were alive at once.
+static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
+  llvm::DenseMap<Operation *, int64_t> elements;
+  int64_t most = 0;
+  function.walk([&](sm::AsyncProduct mma) {
+    if (Loop loop = loopOf(mma))
+      most = std::max(most, elements[loop] += mma.getSum().getNumElements());
+  });
+  return most / (warps * sm::kWarpSize);
+}
+
+//===-- Registers -------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The least and the most registers that a thread of a role needs.
+struct Demand {
+  int64_t least, most;
+};
+
+/// The registers of a thread of the role that computes, and of one of the other roles, which share a warpgroup.
+struct Registers {
+  int64_t compute, others;
+};
+} // namespace
+
+/// Returns the needs of the role that loads. Loops over work need 40 registers. It gets only 24 beside a loop with
+/// many accumulators, so that the role that computes does not spill.
+static Demand demandOfLoads(int64_t accumulators) {
+  constexpr int64_t manyAccumulators = 192;
+  return {accumulators > manyAccumulators ? 24 : 32, 40};
+}
+
+/// Returns the needs of the role that transposes tiles of at most `elements` elements. It holds a tile in registers.
+static Demand demandOfTransposes(int64_t elements) {
+  constexpr int64_t forAddresses = 40, unit = 8;
+  const auto registers =
+      static_cast<int64_t>(llvm::alignTo(forAddresses + elements / (kTransposeWarps * sm::kWarpSize), unit));
+  return {registers, registers};
+}
+
+/// Divides the registers of a thread block, in multiples of 8. The `warps` that compute get as many as they may.
+static Registers divideRegisters(int64_t warps, Demand others, int64_t instances) {
+  constexpr int64_t most = 240, unit = 8, otherWarps = sm::kWarpsPerWarpgroup;
+  const int64_t all = sm::registersOfBlock(warps + otherWarps, instances);
+  const int64_t compute = std::min(most, (all - otherWarps * others.least) / warps / unit * unit);
+  return {compute, std::min(others.most, (all - warps * compute) / otherWarps / unit * unit)};
+}
+
+//===-- The plan --------------------------------------------------------------------------------------------------===//
+
+namespace {
+class RolePlanning {
+public:
+  explicit RolePlanning(func::FuncOp function) : function_(function), b_(function.getContext()) {}
+
+  LogicalResult run() {
+    if (failed(verifySlots()) || failed(planOperands()))
+      return failure();
+    if (llvm::none_of(llvm::make_first_range(planned_), isInLoop)) {
+      function_.emitRemark(tile::nameSetting(function_, "roles=load"))
+          << " has no effect: no loop loads tiles that a producer could load; all warps copy";
+      function_->removeAttr(kRoles);
+      return success();
+    }
+    if (failed(planLoads()) || failed(planRegisters()))
+      return failure();
+    for (auto [op, role] : planned_)
+      write(op, role);
+    return success();
+  }
+
+private:
+  int64_t setting(StringRef name, int64_t otherwise) const { return tile::setting(function_, name, otherwise); }
+
+  //===-- Slots ---------------------------------------------------------------------------------------------------===//
+
+  LogicalResult verifySlots() {
+    WalkResult search = function_.walk([&](Loop loop) {
+      if (slotsOf(loop) >= 1)
+        return WalkResult::advance();
+      loop->emitError("has ") << kSlots << " of " << slotsOf(loop) << "; a ring has one slot at least";
+      return WalkResult::interrupt();
+    });
+    return failure(search.wasInterrupted());
+  }
+
+  /// Returns the slots of the rings that a loop fills: its preset; otherwise `tile.num_stages` in an innermost loop,
+  /// and two in an outer loop, so that its next tile can be loaded while the inner loop still reads the current one.
+  int64_t slotsOf(Loop loop) const {
+    if (auto preset = loop->getAttrOfType<IntegerAttr>(kSlots))
+      return preset.getInt();
+    return bodyOf(loop)->getOps<scf::ForOp>().empty() ? setting("tile.num_stages", 2) : 2;
+  }
+
+  int64_t ringBytes(Operation *op, sm::SharedType tile) const {
+    Loop loop = loopOf(op);
+    return sm::ChannelType::get(op->getContext(), loop ? slotsOf(loop) : 1, tile).ring().bytes();
+  }
+
+  //===-- Loads ---------------------------------------------------------------------------------------------------===//
+
+  static LogicalResult refusePreset(Operation *op, const Twine &why) {
+    return op->emitError("has ") << kRole << " = " << op->getAttr(kRole) << ", but " << why;
+  }
+
+  /// Plans a load for the role `load` unless its preset is another role. `why` says why that is not possible; empty if
+  /// it is. The transpose of a planned tile goes to the role `transpose`.
+  LogicalResult plan(Operation *op, const std::string &why) {
+    auto preset = op->getAttrOfType<StringAttr>(kRole);
+    if (preset && preset != kLoad)
+      return preset == kCompute ? success() : refusePreset(op, "legal are 'load' and 'compute'");
+    if (preset && !why.empty())
+      return refusePreset(op, "that role cannot load the tile: " + why);
+    if (!why.empty())
+      return success();
+    planned_.push_back({op, kLoad});
+    auto load = dyn_cast<sm::LoadSharedOp>(op);
+    if (sm::TransposeOp transpose = load ? transposeOf(load) : sm::TransposeOp())
+      planned_.push_back({transpose, kTranspose});
+    return success();
+  }
+
+  static bool isTransposed(sm::LoadSharedOp load) {
+    return llvm::any_of(load->getUsers(), llvm::IsaPred<sm::TransposeOp>);
+  }
+
+  /// Returns why no role beside `compute` can bring a tile, perhaps transposed, to MMAs; empty if one can.
+  static std::string whyNotOperand(sm::LoadSharedOp load) {
+    if (!feedsWgmma(readTileOf(load)))
+      return "other ops than MMAs read its transpose, or MMAs read both";
+    if (transposeOf(load) && ShapedType::getNumElements(load.getType().getShape()) > kMostTransposed)
+      return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " elements, in registers";
+    return whyNotProducerLoaded(load);
+  }
+
+  /// Plans the tiles that MMAs read.
+  LogicalResult planOperands() {
+    WalkResult search = function_.walk([&](sm::LoadSharedOp load) {
+      const bool isOperand = feedsWgmma(readTileOf(load)) || isTransposed(load);
+      const std::string why = isOperand ? whyNotOperand(load) : "no MMA of a warpgroup reads it";
+      if (isOperand && !why.empty() && isInLoop(load) && !load->hasAttr(kRole))
+        load.emitRemark("all warps copy this tile, not the producer: ") << why;
+      return failed(plan(load, why)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(search.wasInterrupted());
+  }
+
+  /// Plans the tiles that go to registers: presets, and others while their rings fit into shared memory.
+  LogicalResult planLoads() {
+    constexpr int64_t ofMbarriers = 1 << 10;
+    room_ = setting("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
+    room_ -= bytesBesideRings(function_);
+    for (auto [op, role] : planned_)
+      room_ -= ringBytes(op, cast<sm::SharedType>(op->getResult(0).getType()));
+    for (bool arePreset : {true, false}) {
+      WalkResult search = function_.walk([&](tile::LoadOp load) {
+        const bool isNext = load->hasAttr(kRole) == arePreset;
+        return isNext && failed(planLoad(load)) ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      if (search.wasInterrupted())
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult planLoad(tile::LoadOp load) {
+    if (!canProducerLoad(load))
+      return plan(load, "it is in no loop, has too few elements, or TMA cannot copy it");
+    const int64_t bytes = ringBytes(load, boxType(load.getResult().getType()));
+    if (!load->hasAttr(kRole) && bytes > room_)
+      return success();
+    room_ -= bytes;
+    return plan(load, "");
+  }
+
+  //===-- Roles ---------------------------------------------------------------------------------------------------===//
+
+  /// Returns the elements of the largest tile that the role `transpose` transposes; 0 if it has none.
+  int64_t transposedElements() const {
+    int64_t most = 0;
+    for (auto [op, role] : planned_)
+      if (auto transpose = dyn_cast<sm::TransposeOp>(op))
+        most = std::max(most, ShapedType::getNumElements(transpose.getType().getShape()));
+    return most;
+  }
+
+  LogicalResult planRegisters() {
+    if (function_->hasAttr(kRoles))
+      return success();
+    const int64_t warps = setting("tile.num_warps", 4), instances = setting("tile.instances_per_sm", 1);
+    const int64_t transposed = transposedElements();
+    const Registers registers = divideRegisters(
+        warps, transposed ? demandOfTransposes(transposed) : demandOfLoads(accumulatorRegisters(function_, warps)),
+        instances);
+    if (registers.compute < sm::kMinRegisters)
+      return function_.emitError("num_warps of ")
+             << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.compute
+             << " registers; it must have " << sm::kMinRegisters << " at least";
+    SmallVector<Attribute> roles{role(kCompute, warps, registers.compute)};
+    if (transposed)
+      roles.push_back(role(kTranspose, kTransposeWarps, registers.others));
+    roles.push_back(role(kLoad, 1, registers.others));
+    function_->setAttr(kRoles, b_.getArrayAttr(roles));
+    return success();
+  }
+
+  sm::RoleAttr role(StringRef name, int64_t warps, int64_t registers) {
+    return sm::RoleAttr::get(b_.getContext(), name, warps, registers);
+  }
+
+  void write(Operation *op, StringRef role) {
+    op->setAttr(kRole, b_.getStringAttr(role));
+    for (Loop loop : {loopOf(op), cast_if_present<Loop>(op->getParentOfType<scf::WhileOp>().getOperation())})
+      if (loop)
+        loop->setAttr(kSlots, b_.getI64IntegerAttr(slotsOf(loop)));
+  }
+
+  func::FuncOp function_;
+  Builder b_;
+  SmallVector<std::pair<Operation *, StringRef>> planned_; ///< Ops of other roles than `compute`, and their roles.
+  int64_t room_ = 0;                                       ///< The bytes that rings may still take.
+};
+
+struct PlanRoles : cuda::impl::PlanRolesBase<PlanRoles> {
+  void runOnOperation() override {
+    if (!tile::wantsRoles(getOperation()))
+      return;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.getOps<sm::RolesOp>().empty() && failed(RolePlanning(function).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

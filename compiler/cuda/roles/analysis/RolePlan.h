@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The plan of a function's roles, which plan-roles writes as attributes and split-roles carries out.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace tegula::cuda {
+
+/// An array of `#sm.role` on a function: its roles, the one that computes first.
+constexpr llvm::StringLiteral kRoles = "sm.roles";
+/// The name of the role that makes the tile of an op, on the op. Without it, the role that computes does.
+constexpr llvm::StringLiteral kRole = "tile.role";
+/// The number of slots of the rings that the iterations of a loop fill, on the loop. One position serves them all.
+constexpr llvm::StringLiteral kSlots = "tile.slots";
+
+/// The role that computes, the one that loads tiles for it, and the one that transposes loaded tiles.
+constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load", kTranspose = "transpose";
+
+/// The warps of the role `transpose`. They share a warpgroup with the role that loads.
+constexpr int64_t kTransposeWarps = 2;
+/// The most elements of a tile that the role transposes: 64 registers of each thread. More registers would be missing
+/// where accumulators are.
+constexpr int64_t kMostTransposed = 64 * 32 * kTransposeWarps;
+
+} // namespace tegula::cuda

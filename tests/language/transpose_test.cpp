@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Products whose right operand the tensor cores cannot read as memory has it: a role of its own transposes it. The
+// results are those of double precision within the rounding of tf32.
+#include "language/hopper.h"
+#include "language/hopper_programs.h"
+#include "sass/fences.h"
+#include "support/missing_tool.h"
+
+#include <gmock/gmock.h>
+
+namespace tegula::language {
+namespace {
+
+using ::testing::AllOf, ::testing::HasSubstr, ::testing::Not;
+
+const Schedule kSchedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+
+/// Tensor cores ignore the low 13 bits of both operands, which a factor of 2^-10 of each bounds.
+constexpr double kRounding = 0x1p-9 + 0x1p-18;
+
+void checkProduct(Array<float> &a, Array<float> &b, Array<float> &c) {
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j) {
+      double sum = 0, magnitude = 0;
+      for (int64_t k = 0; k < a.shape[1]; ++k) {
+        const double term = double(a(i, k)) * double(b(k, j));
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      ASSERT_NEAR(c(i, j), sum, magnitude * kRounding) << i << ", " << j;
+    }
+}
+
+struct Product {
+  Array<float> a, b, c;
+
+  Product(int64_t m, int64_t n, int64_t k)
+      : a(Array<float>::random({m, k}, 1)), b(Array<float>::random({k, n}, 2)), c({m, n}, 7.0f) {}
+
+  void runAndCheck(const Expected<Program> &program, Grid grid) {
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    OnDevice<float> on_a(a), on_b(b), on_c(c);
+    launch(*program, grid, {on_a.ref(), on_b.ref(), on_c.ref()}, kSchedule);
+    ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+    checkProduct(a, b, c);
+  }
+};
+
+TEST(Transpose, HasARoleOfItsOwn) {
+  const Expected<Program> program = recordTf32Product(128, 128);
+  EXPECT_THAT(textOf(*program, kSchedule, "roles"),
+              AllOf(HasSubstr("transpose warps 2"), HasSubstr("from load to [transpose]"),
+                    HasSubstr("from transpose to [compute]")));
+  EXPECT_THAT(ptxOf(*program, kSchedule), AllOf(HasSubstr("m64n128k8.f32.tf32.tf32"), Not(HasSubstr(".trans"))));
+}
+
+TEST(Transpose, WholeTiles) { Product(128, 128, 64).runAndCheck(recordTf32Product(128, 128), {.x = 1, .y = 1}); }
+
+TEST(Transpose, TilesThatEndOutside) {
+  Product(136, 200, 72).runAndCheck(recordTf32Product(128, 128), {.x = 2, .y = 2});
+}
+
+TEST(Transpose, NarrowTiles) { Product(136, 72, 104).runAndCheck(recordTf32Product(128, 32), {.x = 2, .y = 3}); }
+
+TEST(Transpose, WideTiles) { Product(72, 264, 100).runAndCheck(recordTf32Product(128, 256), {.x = 1, .y = 2}); }
+
+/// Rows of 65 elements keep TMA from addressing B: one warp copies the tiles.
+TEST(Transpose, OfTilesThatAWarpCopies) {
+  Product(136, 65, 70).runAndCheck(recordTf32Product(128, 64), {.x = 2, .y = 2});
+}
+
+/// The results go to memory by lanes, or by the adder, which is one more warp of the small roles' warpgroup.
+TEST(Transpose, BeforeALoop) {
+  for (bool by_adder : {false, true}) {
+    Product p(200, 128, 32);
+    p.c = Array<float>({200, 128}, 0.0f);
+    Schedule schedule = kSchedule;
+    schedule.add_by_tma = by_adder;
+    OnDevice<float> on_a(p.a), on_b(p.b), on_c(p.c);
+    launch(*recordTf32Rows(), {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref()}, schedule);
+    ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+    checkProduct(p.a, p.b, p.c);
+  }
+}
+
+TEST(Transpose, InALoopOverDrawnWork) {
+  Product p(520, 128, 96);
+  Array<int32_t> counter({1}, 0);
+  OnDevice<float> on_a(p.a), on_b(p.b), on_c(p.c);
+  OnDevice<int32_t> on_counter(counter);
+  launch(*recordDrawnTf32Product(), {.x = 2}, {on_a.ref(), on_b.ref(), on_c.ref(), on_counter.ref()}, kSchedule);
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  checkProduct(p.a, p.b, p.c);
+}
+
+TEST(Transpose, OfBothOperands) {
+  Product p(128, 128, 72);
+  for (int64_t i = 0; i < 128; ++i)
+    for (int64_t k = 0; k < 72; ++k)
+      p.a(i, k) = p.b(k, i);
+  OnDevice<float> on_b(p.b), on_c(p.c);
+  launch(*recordTf32Square(), {.x = 1}, {on_b.ref(), on_c.ref()}, kSchedule);
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  checkProduct(p.a, p.b, p.c);
+}
+
+TEST(Transpose, OfAComputedTile) {
+  Product p(136, 128, 72);
+  OnDevice<float> on_a(p.a), on_b(p.b), on_c(p.c);
+  launch(*recordTf32ProductOfAComputedTile(), {.x = 2}, {on_a.ref(), on_b.ref(), on_c.ref()}, kSchedule);
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  for (float &x : p.b.data)
+    x *= 2;
+  checkProduct(p.a, p.b, p.c);
+}
+
+TEST(Transpose, PtxasAssemblesIt) {
+  if (!testing::hasAssembler())
+    return missingTool("ptxas");
+  for (const Expected<Program> &program : {recordTf32Product(128, 128), recordTf32Product(128, 256), recordTf32Rows(),
+                                           recordTf32Square(), recordDrawnTf32Product()}) {
+    Expected<testing::Assembled> assembled = testing::assemble(ptxOf(*program, kSchedule));
+    ASSERT_TRUE(assembled.ok()) << assembled.status().message();
+    EXPECT_EQ(assembled->report.spill_bytes, 0);
+    EXPECT_THAT(assembled->report.notes, Not(HasSubstr("serialized")));
+  }
+}
+
+} // namespace
+} // namespace tegula::language
