@@ -50,7 +50,8 @@ def WriteRecords : Pass<"write-records"> {
     is dropped, as any store is.
 
     The module gets the attributes `tile.record_words` and `tile.record_sites`, from which the host reads the records.
-    Without the options `print` and `asserts`, prints and assertions are erased. A function without anything to write does not change.
+    Without the options `print` and `asserts`, prints and assertions are erased. A function without anything to write
+    does not change.
 
     ```mlir
     tile.print "s" %s : f32

@@ -12,17 +12,17 @@ from tegula.language import Scalar, Tensor
 _FINITE_CHECKS = {None: 0, "nan": 1, "inf": 2}  # TEGULA_FINITE_... of tegula.h
 
 
-def kernel(function=None, *, schedule="", check_finite=None):
+def kernel(function=None, *, schedule="", check_finite=None, device_asserts=False):
     """Makes a kernel of a function over tiles.
 
     Parameters with the annotations tegula.language.Tensor and Scalar are arguments of a launch. All others are
     constants: each set of values is another program. `schedule` is a line such as "num_warps=4"; the compiler chooses
     fields that it does not have. With check_finite="nan", or "inf", a launch raises for the first element that is not
-    finite.
+    finite. With device_asserts=True it raises for the first tl.device_assert whose condition is false.
     """
     if function is None:
-        return lambda function: Kernel(function, schedule, check_finite)
-    return Kernel(function, schedule, check_finite)
+        return lambda function: Kernel(function, schedule, check_finite, device_asserts)
+    return Kernel(function, schedule, check_finite, device_asserts)
 
 
 class Kernel:
@@ -31,7 +31,7 @@ class Kernel:
     Calling it without a grid, inside another kernel, records its operations there.
     """
 
-    def __init__(self, function, schedule, check_finite):
+    def __init__(self, function, schedule, check_finite=None, device_asserts=False):
         if check_finite not in _FINITE_CHECKS:
             raise ValueError(f'check_finite is {check_finite!r}; legal are None, "nan" and "inf"')
         function = getattr(function, "function", function)  # Another kernel's, to give it another schedule.
@@ -39,6 +39,7 @@ class Kernel:
             raise TypeError(f"tegula.kernel takes a function, not {function!r}")
         functools.update_wrapper(self, function)
         self.function, self.schedule, self.check_finite = function, schedule, check_finite
+        self.device_asserts = device_asserts
         self.signature = inspect.signature(function, eval_str=True)
         self._arguments, self._constants = {}, {}  # Annotations of arguments, and defaults of constants.
         for name, parameter in self.signature.parameters.items():
@@ -175,7 +176,7 @@ class Kernel:
         else:
             raise RuntimeError(f"kernel '{self.__name__}': tegula computes on CPUs and CUDA devices, not on {device}")
         return _language._CompiledKernel(self._text(dtypes, constants), self.schedule, ordinal, threads,
-                                         _FINITE_CHECKS[self.check_finite])
+                                         _FINITE_CHECKS[self.check_finite], self.device_asserts)
 
 
 def _key(constant):

@@ -154,5 +154,5 @@ def tune(kernel, grid, arguments, constants, seconds, again):
     if best is None:
         raise RuntimeError(f"kernel '{kernel.__name__}': no candidate was timed: {(done.stderr or done.stdout).strip()}")
     fastest = found["candidates"][best]
-    return Tuned(Kernel(kernel, fastest["schedule"], kernel.check_finite), grid, choices[int(fastest.get("program", 0))],
-                 fastest["ms"])
+    tuned = Kernel(kernel, fastest["schedule"], kernel.check_finite, kernel.device_asserts)
+    return Tuned(tuned, grid, choices[int(fastest.get("program", 0))], fastest["ms"])

@@ -623,6 +623,23 @@ def test_launches_find_nan():
         logarithm[1](torch.tensor([1.0, 2.0, 3.0, -4.0]), out)
 
 
+def test_launches_find_assertions_that_fail():
+    def gather(x: Tensor("f32", 1), places: Tensor("i32", 1), out: Tensor("f32", 1)):
+        place = places.load(0, [4])
+        tl.device_assert((place >= 0) & (place < x.dim(0)), "places", place)
+        out.store(0, x.gather(place))
+
+    x, out = torch.arange(8.0), torch.zeros(4)
+    good, bad = (torch.tensor(places, dtype=torch.int32) for places in ([7, 0, 3, 3], [7, 0, 8, 3]))
+    checked = tegula.kernel(gather, device_asserts=True)
+    checked[1](x, good, out)
+    assert out.tolist() == [7, 0, 3, 3]
+    with pytest.raises(RuntimeError, match=r"kernel 'gather': .*test_kernels.py:\d+: assertion failed: places: i32 \[4\]"):
+        checked[1](x, bad, out)
+    tegula.kernel(gather)[1](x, bad, out)
+    assert out.tolist() == [7, 0, 0, 3]
+
+
 SCRIPT = """
 import gc, threading, torch, tegula
 from tegula import language as tl

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <limits>
+#include <memory>
 
 using namespace tegula::host;
 using namespace tegula::test;
@@ -591,6 +592,54 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be 0, or a power of two from 16 on"));
   decoding.attention = nullptr;
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
+}
+
+/// A context with assertions names the entry of a page table that no page has, and a length that is too long.
+TEST(Call, DecodingAssertsPagesAndLengths) {
+  tegula_context_options options = test::options();
+  options.device_asserts = 1;
+  const Context context = makeContext(options);
+  constexpr int64_t dim = 8, page = 16;
+  std::vector<float> q(dim, 1), k(2 * page * dim, 1), o(2 * dim), lse(2);
+  int32_t lengths[] = {20, 17}, pages[] = {1, 0, 0, 5};
+  tegula_attention_problem attention = problem();
+  attention.head_dim = dim;
+  attention.backward = 0;
+  auto decoding = make<tegula_decode_problem>();
+  decoding.page_size = page;
+  decoding.attention = &attention;
+  const Expected<Plan> plan = context.decodePlan(decoding);
+  ASSERT_TRUE(isOk(plan.status()));
+  tegula_tensor q_view = tensor(q.data(), TEGULA_F32, {2, 1, 1, dim});
+  q_view.strides[0] = 0;
+  const tegula_tensor k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
+                      length_view = tensor(lengths, TEGULA_I32, {2}), table = tensor(pages, TEGULA_I32, {2, 2}),
+                      o_view = tensor(o.data(), TEGULA_F32, {2, 1, 1, dim}),
+                      lse_view = tensor(lse.data(), TEGULA_F32, {2, 1, 1});
+  const std::vector<tegula_argument> arguments = {argument(q_view), argument(k_view),  argument(length_view),
+                                                  argument(table),  argument(k_view),  argument(1.0f),
+                                                  argument(o_view), argument(lse_view)};
+  const Expected<int64_t> bytes = plan->workspace({{"batch", 2}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
+  ASSERT_TRUE(isOk(bytes.status()));
+  auto args = make<tegula_launch_args>();
+  args.workspace_bytes = *bytes;
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
+                                                              &std::free);
+  args.workspace = workspace.get();
+  Status status = plan->launch(args);
+  EXPECT_EQ(status.code(), ErrorCode::launch_failed);
+  EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, entry of page_table, and its page, which does "
+                                          "not exist: i32 [3]"));
+  EXPECT_THAT(status.message(), HasSubstr("[0] 1 1 5"));
+  pages[3] = 1;
+  EXPECT_TRUE(isOk(plan->launch(args)));
+  lengths[0] = 33;
+  status = plan->launch(args);
+  EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, its length, and the keys that it has room for: "
+                                          "i32 [3]"));
+  EXPECT_THAT(status.message(), HasSubstr("[0] 0 33 32"));
 }
 
 /// Launches a plan that needs no workspace.

@@ -98,19 +98,20 @@ void printText(void *, const char *text) {
 }
 
 /// Returns the context of a device, which lives as long as the process. The device -1 is the CPU.
-tegula_context *contextOf(int32_t ordinal, int32_t threads, int32_t check_finite) {
+tegula_context *contextOf(int32_t ordinal, int32_t threads, int32_t check_finite, bool device_asserts) {
   static std::mutex mutex;
-  static auto &contexts = *new std::map<std::pair<int32_t, int32_t>, tegula_context *>;
+  static auto &contexts = *new std::map<std::tuple<int32_t, int32_t, bool>, tegula_context *>;
   tegula_context *context = nullptr;
   check([&](tegula_error **error) -> tegula_status {
     const std::lock_guard lock(mutex);
-    tegula_context *&entry = contexts[{ordinal, check_finite}];
+    tegula_context *&entry = contexts[{ordinal, check_finite, device_asserts}];
     tegula_context_options options{};
     options.struct_size = sizeof options;
     options.device = ordinal < 0 ? TEGULA_CPU : TEGULA_CUDA;
     options.ordinal = ordinal < 0 ? 0 : ordinal;
     options.threads = ordinal < 0 ? threads : 0;
     options.check_finite = check_finite;
+    options.device_asserts = device_asserts;
     tegula_hooks hooks{};
     hooks.struct_size = sizeof hooks;
     hooks.print = printText;
@@ -237,10 +238,10 @@ void bindKernels(nb::module_ &module) {
       .def(
           "__init__",
           [](CompiledKernel *self, const std::string &text, const std::string &schedule, int32_t device,
-             int32_t threads, int32_t check_finite) {
-            new (self) CompiledKernel(contextOf(device, threads, check_finite), text, schedule);
+             int32_t threads, int32_t check_finite, bool device_asserts) {
+            new (self) CompiledKernel(contextOf(device, threads, check_finite, device_asserts), text, schedule);
           },
-          "text"_a, "schedule"_a, "device"_a, "threads"_a, "check_finite"_a)
+          "text"_a, "schedule"_a, "device"_a, "threads"_a, "check_finite"_a, "device_asserts"_a)
       .def(
           "launch",
           [](const CompiledKernel &self, std::tuple<int64_t, int64_t, int64_t> grid, nb::sequence arguments,
