@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // One key/value head of one batch entry, with its query heads, is a problem of its own: the cores share those.
 #include "workload/attention_check.h"
-#include "tegula/cpu_info.h"
+
+#include "workload/parallel.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -196,17 +195,28 @@ void computePart(const AttentionCase &attention, const AttentionArrays &arrays, 
   }
 }
 
-/// Calls `work(0)` to `work(count - 1)` on all cores.
-template <class Work> void forEachInParallel(int64_t count, Work work) {
-  std::atomic<int64_t> next = 0;
-  auto worker = [&] {
-    for (int64_t index; (index = next++) < count;)
-      work(index);
-  };
-  std::vector<std::jthread> threads;
-  for (int64_t n = 1; n < std::min<int64_t>(count, usableCores()); ++n)
-    threads.emplace_back(worker);
-  worker();
+/// Enlarges errors to those of another problem, if they are larger there.
+void enlarge(std::vector<TensorError> &errors, const std::vector<TensorError> &others) {
+  if (errors.empty())
+    errors = others;
+  const auto larger = [](double a, double b) { return std::isnan(a) || a > b ? a : b; };
+  for (size_t n = 0; n < others.size(); ++n) {
+    oracle::Error &error = errors[n].error;
+    const oracle::Error &other = others[n].error;
+    error = {.worst = larger(error.worst, other.worst),
+             .plain = larger(error.plain, other.plain),
+             .rounding = larger(error.rounding, other.rounding),
+             .lse = larger(error.lse, other.lse)};
+  }
+}
+
+/// Returns the result of `errorsWith`, a function of the number of runs of the plain formula. Calls it with more runs
+/// if few may be the reason for an error ratio above the limit.
+template <class ErrorsWith> AttentionErrors withEnoughRuns(ErrorsWith errorsWith) {
+  AttentionErrors errors = errorsWith(0);
+  const auto isNear = [](const TensorError &tensor) { return mayBeChance(tensor.ratio()); };
+  const bool isChance = std::ranges::any_of(errors.forward, isNear) || std::ranges::any_of(errors.backward, isNear);
+  return isChance ? errorsWith(oracle::kManyPlainRuns) : errors;
 }
 
 } // namespace
@@ -261,10 +271,20 @@ AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const 
 }
 
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
-  const AttentionErrors errors = AttentionReference(attention, arrays).errors(arrays);
-  const auto isNear = [](const TensorError &tensor) { return mayBeChance(tensor.ratio()); };
-  const bool isChance = std::ranges::any_of(errors.forward, isNear) || std::ranges::any_of(errors.backward, isNear);
-  return isChance ? AttentionReference(attention, arrays, oracle::kManyPlainRuns).errors(arrays) : errors;
+  return withEnoughRuns(
+      [&](int plain_runs) { return AttentionReference(attention, arrays, plain_runs).errors(arrays); });
+}
+
+AttentionErrors checkAttention(std::span<const CheckedRun> runs) {
+  return withEnoughRuns([&](int plain_runs) {
+    AttentionErrors errors;
+    for (const auto &[attention, arrays] : runs) {
+      const AttentionErrors others = AttentionReference(attention, arrays, plain_runs).errors(arrays);
+      enlarge(errors.forward, others.forward);
+      enlarge(errors.backward, others.backward);
+    }
+    return errors;
+  });
 }
 
 Status verdict(const AttentionErrors &errors) {
