@@ -10,6 +10,10 @@ from command_line import CommandLineTest
 ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
     --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache""".split()
 
+DECODE_OPTIONS = """--batch --heads --kv-heads --seqlen-q --seqlen-k --lengths --head-dim --value-dim --dtype --causal --sinks
+    --variant --latent --page-size --keys-per-part --splits --scale --seed --target --schedule --no-cache --check --check-finite
+    --repeat --json""".split()
+
 TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
     --variant --seed --backward --budget --candidates --no-cache --again --exhaustive
     --schedule --rounds --seconds --json --html --arg --size --grid --tolerance""".split()
@@ -26,7 +30,7 @@ BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --
 class HelpTest(CommandLineTest):
     def test_top_level_names_the_commands(self):
         text = self.run_tegula("--help").stdout
-        for command in "attention", "bench", "cache", "compare", "compile", "devices", "simt", "tune":
+        for command in "attention", "bench", "cache", "compare", "compile", "decode", "devices", "simt", "tune":
             self.assertRegex(text, rf"\n  {command} +\w+")
 
     def test_bench_explains_every_option(self):
@@ -39,6 +43,11 @@ class HelpTest(CommandLineTest):
         for option in ATTENTION_OPTIONS:
             self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
 
+    def test_decode_explains_every_option(self):
+        text = self.run_tegula("decode", "--help").stdout
+        for option in DECODE_OPTIONS:
+            self.assertRegex(text, rf"\n  {option}( [A-Z]+)?( \.\.\.)? +[A-Z0-9]\w*", option)
+
     def test_tune_explains_every_option(self):
         text = self.run_tegula("tune", "--help").stdout
         for option in TUNE_OPTIONS:
@@ -50,11 +59,13 @@ class HelpTest(CommandLineTest):
             for option in options:
                 self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Za-z0-9]\w*", option)
 
-    def test_attention_examples_are_legal(self):
-        examples = re.findall(r"\n  tegula (attention .*?)(?:   .*)?(?=\n)", self.run_tegula("attention", "--help").stdout)
-        self.assertGreaterEqual(len(examples), 3)
-        for example in examples:
-            self.run_tegula(*shlex.split(example), "--help")
+    def test_examples_are_legal(self):
+        for command in "attention", "decode":
+            text = self.run_tegula(command, "--help").stdout
+            examples = re.findall(rf"\n  tegula ({command} .*?)(?:   .*)?(?=\n)", text)
+            self.assertGreaterEqual(len(examples), 3)
+            for example in examples:
+                self.run_tegula(*shlex.split(example), "--help")
 
     def test_compile_explains_every_phase(self):
         text = self.run_tegula("compile", "--help").stdout

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
+#include "check_report.h"
 #include "tegula/attention_words.h"
 #include "workload/timing.h"
 
@@ -43,13 +44,6 @@ Json backwardOf(const AttentionReport &report) {
     for (const TensorError &tensor : report.errors->backward)
       backward[tensor.name + "_error_ratio"] = tensor.ratio();
   return backward;
-}
-
-Json rerunsOf(const Reruns &reruns) {
-  Json different;
-  for (const RerunTensor &tensor : reruns.tensors)
-    different[tensor.name] = tensor.different;
-  return {{"runs", reruns.runs}, {"different", different}};
 }
 
 Json trafficOf(const SimtTraffic &row) {
@@ -112,7 +106,7 @@ std::string toJson(const AttentionReport &report) {
   if (report.exploration)
     json["simt"] = simtOf(*report.exploration);
   if (report.reruns)
-    json["reruns"] = rerunsOf(*report.reruns);
+    json["reruns"] = toJson(*report.reruns);
   return json.dump(2) + "\n";
 }
 

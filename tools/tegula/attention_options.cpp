@@ -118,9 +118,8 @@ void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
 }
 
 Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
-  if (o.kv_heads && o.heads % *o.kv_heads != 0)
-    return Status(ErrorCode::invalid_argument,
-                  fmt::format("--kv-heads: '{}' does not divide --heads {}", *o.kv_heads, o.heads));
+  if (o.kv_heads)
+    TEGULA_RETURN_IF_ERROR(checkKvHeads(o.heads, *o.kv_heads));
   if (o.backward && o.algorithm != Algorithm::flash2)
     return Status(ErrorCode::invalid_argument,
                   fmt::format("--algorithm: '{}' has no backward pass; use flash2, or leave "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
+#include "check_report.h"
 #include "exploration_table.h"
 #include "tegula/attention_words.h"
 #include "workload/timing.h"
@@ -40,32 +41,6 @@ std::string timeLine(const char *what, double ms, double flops, const Schedule &
   return fmt::format("  {:<9} {:>10.3f} ms {:>9.4f} TFLOP/s  {}\n", what, ms, teraflops(flops, ms), toString(schedule));
 }
 
-std::string errorLine(const TensorError &tensor) {
-  return fmt::format("  {:<9} {:>13.3g} {:>20.3f}   {}\n", tensor.name, tensor.error.worst, tensor.ratio(),
-                     tensor.acceptable() ? "ok" : "TOO LARGE");
-}
-
-std::string errorTable(const AttentionErrors &errors) {
-  std::string text = fmt::format("\nAgainst double precision; at most {} times the plain formula's error is allowed:\n"
-                                 "            largest error   relative to plain\n",
-                                 kMaxErrorRatio);
-  for (const TensorError &tensor : errors.forward)
-    text += errorLine(tensor);
-  for (const TensorError &tensor : errors.backward)
-    text += errorLine(tensor);
-  return text;
-}
-
-std::string rerunTable(const Reruns &reruns) {
-  std::string text = fmt::format("\nBits in {} reruns:\n", reruns.runs);
-  for (const RerunTensor &tensor : reruns.tensors)
-    text += tensor.different == 0 ? fmt::format("  {:<9} always the same\n", tensor.name)
-                                  : fmt::format("  {:<9} others in {}{}\n", tensor.name, tensor.different,
-                                                tensor.promised ? ", although the same are promised"
-                                                                : ", as sums without an order may have");
-  return text;
-}
-
 } // namespace
 
 std::string toTable(const AttentionReport &report) {
@@ -78,8 +53,8 @@ std::string toTable(const AttentionReport &report) {
   if (report.exploration)
     text += toTable(*report.exploration);
   if (report.reruns)
-    text += rerunTable(*report.reruns);
-  return report.errors ? text + errorTable(*report.errors) : text;
+    text += toTable(*report.reruns);
+  return report.errors ? text + toTable(*report.errors) : text;
 }
 
 } // namespace tegula::tools

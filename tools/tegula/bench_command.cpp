@@ -2,8 +2,8 @@
 #include "bench_command.h"
 #include "bench/attention/ladder.h"
 #include "bench/attention/variants.h"
-#include "compiler.h"
 #include "files.h"
+#include "kernel_device.h"
 #include "program_commands.h"
 #include "progress.h"
 #include "tuned.h"
@@ -49,14 +49,12 @@ Expected<Report> readOthers(const std::vector<std::string> &files) {
 }
 
 Expected<Report> measure(const BenchOptions &options) {
-  Expected<std::shared_ptr<Device>> device = openDevice(options.target);
-  if (!device)
-    return device.status();
-  std::unique_ptr<Compiler> compiler = makeCompiler();
-  KernelCache cache(*compiler, *device, {.artifacts = openKernels((*device)->target(), options.no_cache)});
+  Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
+  if (!opened)
+    return opened.status();
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
-  bench::Machine machine{*device, cache, &tuned};
-  bench::ProblemSet grid = problemGrid(options, (*device)->target().name);
+  bench::Machine machine{opened->device, *opened->kernels, &tuned};
+  bench::ProblemSet grid = problemGrid(options, opened->device->target().name);
 
   Progress progress;
   const bool isPlain = options.variants.empty() && !options.ladder;
@@ -64,7 +62,7 @@ Expected<Report> measure(const BenchOptions &options) {
     progress.show("checking");
     TEGULA_RETURN_IF_ERROR(bench::checkGrid(machine, grid));
   }
-  Report report{.device = describe(**device),
+  Report report{.device = describe(*opened->device),
                 .dtype = std::string(toString(grid.dtype)),
                 .tokens = grid.tokens,
                 .hidden = grid.hidden};
