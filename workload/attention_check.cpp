@@ -2,6 +2,7 @@
 // One key/value head of one batch entry, with its query heads, is a problem of its own: the cores share those.
 #include "workload/attention_check.h"
 
+#include "workload/crop.h"
 #include "workload/parallel.h"
 
 #include <algorithm>
@@ -195,6 +196,38 @@ void computePart(const AttentionCase &attention, const AttentionArrays &arrays, 
   }
 }
 
+/// Returns the parts of arrays that belong to a sequence of a packed problem.
+AttentionArrays arraysOf(const AttentionArrays &arrays, const AttentionShape &shape, IndexRange queries,
+                         IndexRange keys) {
+  const auto part = [](const std::vector<float> &array, int64_t heads, int64_t length, IndexRange range) {
+    const int64_t columns = array.empty() ? 0 : int64_t(array.size()) / (heads * length);
+    return crop(array, {heads, length, columns}, {{0, heads}, range, {0, columns}});
+  };
+  AttentionArrays parts;
+  for (auto array :
+       {&AttentionArrays::q, &AttentionArrays::o, &AttentionArrays::lse, &AttentionArrays::d_o, &AttentionArrays::dq})
+    parts.*array = part(arrays.*array, shape.heads, shape.seqlen_q, queries);
+  for (auto array : {&AttentionArrays::k, &AttentionArrays::v, &AttentionArrays::dk, &AttentionArrays::dv})
+    parts.*array = part(arrays.*array, shape.kv_heads, shape.seqlen_k, keys);
+  return parts;
+}
+
+/// Returns each sequence of a packed problem as a problem of its own.
+std::vector<CheckedRun> sequencesOf(const AttentionCase &attention, const AttentionArrays &arrays) {
+  const std::vector<int32_t> &q = attention.packed->offsets_q, &k = attention.packed->offsets_k;
+  std::vector<CheckedRun> runs;
+  for (size_t n = 0; n + 1 < q.size(); ++n) {
+    AttentionCase sequence = attention;
+    sequence.packed = {};
+    sequence.problem.causal = causalOf(attention);
+    sequence.problem.variant = {};
+    sequence.shape.seqlen_q = q[n + 1] - q[n];
+    sequence.shape.seqlen_k = k[n + 1] - k[n];
+    runs.push_back({sequence, arraysOf(arrays, attention.shape, {q[n], q[n + 1]}, {k[n], k[n + 1]})});
+  }
+  return runs;
+}
+
 /// Enlarges errors to those of another problem, if they are larger there.
 void enlarge(std::vector<TensorError> &errors, const std::vector<TensorError> &others) {
   if (errors.empty())
@@ -271,6 +304,8 @@ AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const 
 }
 
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
+  if (attention.packed)
+    return checkAttention(sequencesOf(attention, arrays));
   return withEnoughRuns(
       [&](int plain_runs) { return AttentionReference(attention, arrays, plain_runs).errors(arrays); });
 }

@@ -66,7 +66,8 @@ struct CheckedRun {
   AttentionArrays arrays;
 };
 
-/// Does both at once, and again with more runs of the plain formula if an error ratio may be chance.
+/// Does both at once, and again with more runs of the plain formula if an error ratio may be chance. Looks at packed
+/// sequences one by one.
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
 /// Returns the largest errors in `runs` of problems that have the same tensors, such as the sequences of a batch.
 AttentionErrors checkAttention(std::span<const CheckedRun> runs);

@@ -40,6 +40,14 @@ ATTENTION = [
     ("--row-gaps 1,-2", "--row-gaps: '-2' is not a whole number from 0 to 65536" + SEE_ATTENTION),
     ("--heads", "--heads needs a value" + SEE_ATTENTION),
     ("--speed 3", "'--speed', '3' is no option of `tegula attention`" + SEE_ATTENTION),
+    ("--cu-seqlens 0", "--cu-seqlens: one number is no sequence; give where each begins, and where the last one ends"),
+    ("--cu-seqlens 1,3", "--cu-seqlens: '1' is where the first sequence begins; it must be 0"),
+    ("--cu-seqlens 0,3,2", "--cu-seqlens: '2' comes after 3; the numbers must not decrease"),
+    ("--cu-seqlens 0,x", "--cu-seqlens: 'x' is not a whole number from 0 to 1073741824" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --cu-seqlens-k 0,3,4", "--cu-seqlens-k: 3 numbers, but --cu-seqlens has 2"),
+    ("--cu-seqlens-k 0,3", "--cu-seqlens-k requires --cu-seqlens" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --causal top_left", "--causal: 'top_left' with --cu-seqlens; legal are none and bottom_right"),
+    ("--cu-seqlens 0,3 --seqlen-q 3", "--seqlen-q excludes --cu-seqlens" + SEE_ATTENTION),
     ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),
 ]
 

@@ -8,7 +8,7 @@ import unittest
 from command_line import CommandLineTest
 
 ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
-    --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache""".split()
+    --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache --cu-seqlens --cu-seqlens-k""".split()
 
 DECODE_OPTIONS = """--batch --heads --kv-heads --seqlen-q --seqlen-k --lengths --head-dim --value-dim --dtype --causal --sinks
     --variant --latent --page-size --keys-per-part --splits --scale --seed --target --schedule --no-cache --check --check-finite
@@ -41,7 +41,7 @@ class HelpTest(CommandLineTest):
     def test_attention_explains_every_option(self):
         text = self.run_tegula("attention", "--help").stdout
         for option in ATTENTION_OPTIONS:
-            self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
+            self.assertRegex(text, rf"\n  {option}( [A-Z]+)?( \.\.\.)? +[A-Z0-9]\w*", option)
 
     def test_decode_explains_every_option(self):
         text = self.run_tegula("decode", "--help").stdout

@@ -2,6 +2,7 @@
 #include "attention_report.h"
 #include "check_report.h"
 #include "exploration_table.h"
+#include "lengths.h"
 #include "tegula/attention_words.h"
 #include "workload/timing.h"
 
@@ -10,12 +11,19 @@
 namespace tegula::tools {
 namespace {
 
+std::string sizesOf(const AttentionCase &attention) {
+  const AttentionShape &shape = attention.shape;
+  const std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
+                                                          : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
+  if (attention.packed)
+    return fmt::format("{}, {}, {}", heads, inWords(lengthsOf(attention.packed->offsets_q), "queries"),
+                       inWords(lengthsOf(attention.packed->offsets_k), "keys"));
+  return fmt::format("batch {}, {}, {} queries, {} keys", shape.batch, heads, shape.seqlen_q, shape.seqlen_k);
+}
+
 std::string heading(const AttentionReport &report) {
   const AttentionProblem &problem = report.attention.problem;
-  const AttentionShape &shape = report.attention.shape;
   const RowGaps &gaps = report.attention.row_gaps;
-  std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
-                                                    : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
   std::string dims = problem.value_dim == problem.head_dim
                          ? fmt::format("head dim {}", problem.head_dim)
                          : fmt::format("head dim {}, value dim {}", problem.head_dim, problem.value_dim);
@@ -32,9 +40,9 @@ std::string heading(const AttentionReport &report) {
   if (problem.sinks)
     options += ", sinks";
   return fmt::format("Attention ({}, {}, causal: {}{}{}) on {}: {}\n"
-                     "batch {}, {}, {} queries, {} keys, {}\n",
-                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant, options,
-                     report.target, report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
+                     "{}, {}\n",
+                     toString(problem.algorithm), toString(problem.dtype), toString(causalOf(report.attention)),
+                     variant, options, report.target, report.device, sizesOf(report.attention), dims);
 }
 
 std::string timeLine(const char *what, double ms, double flops, const Schedule &schedule) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "decode_report.h"
 #include "check_report.h"
+#include "lengths.h"
 
-#include <algorithm>
-#include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,12 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char *causalOf(const DecodeProblem &problem) { return problem.causal ? "bottom_right" : "none"; }
-
-std::string keysOf(const std::vector<int32_t> &lengths) {
-  const auto [least, most] = std::ranges::minmax(lengths);
-  const int64_t all = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
-  return least == most ? fmt::format("of {} keys", most) : fmt::format("of {} to {} keys, {} in all", least, most, all);
-}
 
 std::string heading(const DecodeReport &report) {
   const auto &[decode, target, device] = std::tie(report.decode, report.target, report.device);
@@ -36,9 +30,9 @@ std::string heading(const DecodeReport &report) {
   if (decode.num_spans)
     options += fmt::format(", {} splits", *decode.num_spans);
   return fmt::format("Decoding ({}, causal: {}{}) on {}: {}\n"
-                     "{} sequences {}, {} heads on {}, {} queries, head dim {}, value dim {}\n",
-                     toString(problem.dtype), causalOf(problem), options, target, device, decode.lengths.size(),
-                     keysOf(decode.lengths), decode.heads, decode.kv_heads, decode.seqlen_q, problem.head_dim,
+                     "{}, {} heads on {}, {} queries, head dim {}, value dim {}\n",
+                     toString(problem.dtype), causalOf(problem), options, target, device,
+                     inWords(decode.lengths, "keys"), decode.heads, decode.kv_heads, decode.seqlen_q, problem.head_dim,
                      problem.value_dim);
 }
 
