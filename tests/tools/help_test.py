@@ -23,7 +23,7 @@ SIMT_OPTIONS = """--arg --size --grid --tolerance --row-gaps --arch --schedule -
 
 COMPARE_OPTIONS = "--arg --size --grid --tolerance --row-gaps --target --schedule --seed".split()
 
-BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
+BENCH_OPTIONS = """--decode --varlen --head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
     --add --json --html --untuned --no-cache --arg --size --grid --tolerance""".split()
 
 

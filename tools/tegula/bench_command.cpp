@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench_command.h"
 #include "bench/attention/ladder.h"
+#include "bench/attention/serving.h"
 #include "bench/attention/variants.h"
 #include "files.h"
 #include "kernel_device.h"
@@ -75,6 +76,38 @@ Expected<Report> measure(const BenchOptions &options) {
   return report;
 }
 
+/// Runs --decode and --varlen.
+Expected<bench::ServingReport> measureServing(const BenchOptions &options) {
+  Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
+  if (!opened)
+    return opened.status();
+  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  bench::Machine machine{opened->device, *opened->kernels, &tuned};
+  Progress progress;
+  const bench::ServingOptions serving{.dtype = benchDType(options, opened->device->target().name),
+                                      .seconds = options.seconds,
+                                      .check = !options.no_check};
+  Expected<bench::ServingReport> report = (options.decode ? bench::measureDecoding : bench::measureVarlen)(
+      machine, serving, [&](const std::string &problem) { progress.show(problem); });
+  if (report)
+    report->device = describe(*opened->device);
+  return report;
+}
+
+Outcome benchServing(const BenchOptions &options) {
+  Expected<bench::ServingReport> report = measureServing(options);
+  if (!report)
+    return report.status();
+  const auto failed = std::ranges::find_if(report->rows, &bench::ServingRow::failed);
+  Outcome outcome =
+      failed == report->rows.end()
+          ? Status()
+          : Status(ErrorCode::internal, fmt::format("{}, {} failed: {}", failed->problem, failed->pass, failed->error));
+  outcome.add(print(toTable(*report)));
+  options.files.write(outcome, toJson(*report), "");
+  return outcome;
+}
+
 /// Returns the error of the first problem that failed, unless it was only too large.
 Status failureOf(const Report &report) {
   auto failed = std::find_if(report.rows.begin(), report.rows.end(), [](const bench::Row &row) { return row.failed; });
@@ -90,6 +123,8 @@ Outcome benchCommand(const BenchOptions &options) {
   TEGULA_RETURN_IF_ERROR(options.files.check());
   if (!options.program.files.empty())
     return benchProgram(options);
+  if (options.decode || options.varlen)
+    return benchServing(options);
   const Expected<Report> others = readOthers(options.add);
   if (!others)
     return others.status();
