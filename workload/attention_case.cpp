@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "workload/attention_case.h"
 
+#include <utility>
+
 namespace tegula::tools {
 
 oracle::Shape oracleShape(const AttentionCase &attention) {
@@ -21,12 +23,31 @@ AttentionShape attentionShape(const oracle::Shape &shape) {
   return {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
 }
 
+Causal causalOf(const AttentionCase &attention) {
+  return attention.packed ? attention.packed->causal : attention.problem.causal;
+}
+
+void setPacked(AttentionCase &attention, PackedSequences sequences) {
+  attention.shape.batch = 1;
+  attention.shape.seqlen_q = sequences.queries();
+  attention.shape.seqlen_k = sequences.keys();
+  attention.problem.causal = Causal::none;
+  attention.problem.variant = documents();
+  attention.problem.expected = attention.shape;
+  attention.variant_values = [](std::string_view, const std::vector<int64_t> &shape) { // Kernels write the intervals.
+    return std::vector<float>(size_t(shape[0] * shape[1]));
+  };
+  attention.packed = std::make_shared<const PackedSequences>(std::move(sequences));
+}
+
 double forwardFlops(const AttentionCase &attention) {
   const AttentionProblem &problem = attention.problem;
   const AttentionShape &shape = attention.shape;
   double scores = double(shape.batch) * double(shape.heads) * double(shape.seqlen_q) * double(shape.seqlen_k);
+  if (attention.packed)
+    scores = double(shape.heads) * scoresSeen(*attention.packed);
   double full = 2 * scores * (problem.head_dim + problem.value_dim);
-  return problem.causal == Causal::none ? full : full / 2;
+  return attention.packed || problem.causal == Causal::none ? full : full / 2;
 }
 
 double backwardFlops(const AttentionCase &attention) { return 2.5 * forwardFlops(attention); }

@@ -6,6 +6,7 @@
 #include "tegula/attention.h"
 #include "workload/checked_variant.h"
 #include "workload/given_blocks.h"
+#include "workload/packed_sequences.h"
 
 #include <cstdint>
 #include <functional>
@@ -43,7 +44,10 @@ struct AttentionCase {
   RowGaps row_gaps = {};
   int64_t dropout_seed = 0, dropout_offset = 0; ///< The numbers of AttentionForward::dropout_state.
   std::shared_ptr<const GivenBlocks> blocks =
-      {};                      ///< The blocks that calls give, if the problem's block mask is `given`.
+      {}; ///< The blocks that calls give, if the problem's block mask is `given`.
+  /// Sequences of which the only batch entry consists. The problem's variant is then documents(), and the problem has
+  /// no causal mask.
+  std::shared_ptr<const PackedSequences> packed = {};
   int64_t diagonal_offset = 0; ///< The number of AttentionForward::diagonal_offset, if the problem has it.
 };
 
@@ -51,8 +55,14 @@ oracle::Shape oracleShape(const AttentionCase &attention);
 /// Returns the sizes of the oracle's shape that launches differ in.
 AttentionShape attentionShape(const oracle::Shape &shape);
 
+/// Returns the causal mask that queries have, also in packed sequences.
+Causal causalOf(const AttentionCase &attention);
+
+/// Makes it a problem of packed sequences. Sets their sizes and the variant.
+void setPacked(AttentionCase &attention, PackedSequences sequences);
+
 /// Floating-point operations by the convention of the FlashAttention papers: two matrix products forward, halved if
-/// causal, and 2.5 times as many backward.
+/// causal, and 2.5 times as many backward. Packed sequences count the scores that exist.
 double forwardFlops(const AttentionCase &attention);
 double backwardFlops(const AttentionCase &attention);
 

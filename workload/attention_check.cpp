@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One key/value head of one batch entry, with its query heads, is a problem of its own: the cores share those.
 #include "workload/attention_check.h"
-#include "tegula/cpu_info.h"
+
+#include "workload/crop.h"
+#include "workload/parallel.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -196,17 +196,60 @@ void computePart(const AttentionCase &attention, const AttentionArrays &arrays, 
   }
 }
 
-/// Calls `work(0)` to `work(count - 1)` on all cores.
-template <class Work> void forEachInParallel(int64_t count, Work work) {
-  std::atomic<int64_t> next = 0;
-  auto worker = [&] {
-    for (int64_t index; (index = next++) < count;)
-      work(index);
+/// Returns the parts of arrays that belong to a sequence of a packed problem.
+AttentionArrays arraysOf(const AttentionArrays &arrays, const AttentionShape &shape, IndexRange queries,
+                         IndexRange keys) {
+  const auto part = [](const std::vector<float> &array, int64_t heads, int64_t length, IndexRange range) {
+    const int64_t columns = array.empty() ? 0 : int64_t(array.size()) / (heads * length);
+    return crop(array, {heads, length, columns}, {{0, heads}, range, {0, columns}});
   };
-  std::vector<std::jthread> threads;
-  for (int64_t n = 1; n < std::min<int64_t>(count, usableCores()); ++n)
-    threads.emplace_back(worker);
-  worker();
+  AttentionArrays parts;
+  for (auto array :
+       {&AttentionArrays::q, &AttentionArrays::o, &AttentionArrays::lse, &AttentionArrays::d_o, &AttentionArrays::dq})
+    parts.*array = part(arrays.*array, shape.heads, shape.seqlen_q, queries);
+  for (auto array : {&AttentionArrays::k, &AttentionArrays::v, &AttentionArrays::dk, &AttentionArrays::dv})
+    parts.*array = part(arrays.*array, shape.kv_heads, shape.seqlen_k, keys);
+  return parts;
+}
+
+/// Returns each sequence of a packed problem as a problem of its own.
+std::vector<CheckedRun> sequencesOf(const AttentionCase &attention, const AttentionArrays &arrays) {
+  const std::vector<int32_t> &q = attention.packed->offsets_q, &k = attention.packed->offsets_k;
+  std::vector<CheckedRun> runs;
+  for (size_t n = 0; n + 1 < q.size(); ++n) {
+    AttentionCase sequence = attention;
+    sequence.packed = {};
+    sequence.problem.causal = causalOf(attention);
+    sequence.problem.variant = {};
+    sequence.shape.seqlen_q = q[n + 1] - q[n];
+    sequence.shape.seqlen_k = k[n + 1] - k[n];
+    runs.push_back({sequence, arraysOf(arrays, attention.shape, {q[n], q[n + 1]}, {k[n], k[n + 1]})});
+  }
+  return runs;
+}
+
+/// Enlarges errors to those of another problem, if they are larger there.
+void enlarge(std::vector<TensorError> &errors, const std::vector<TensorError> &others) {
+  if (errors.empty())
+    errors = others;
+  const auto larger = [](double a, double b) { return std::isnan(a) || a > b ? a : b; };
+  for (size_t n = 0; n < others.size(); ++n) {
+    oracle::Error &error = errors[n].error;
+    const oracle::Error &other = others[n].error;
+    error = {.worst = larger(error.worst, other.worst),
+             .plain = larger(error.plain, other.plain),
+             .rounding = larger(error.rounding, other.rounding),
+             .lse = larger(error.lse, other.lse)};
+  }
+}
+
+/// Returns the result of `errorsWith`, a function of the number of runs of the plain formula. Calls it with more runs
+/// if few may be the reason for an error ratio above the limit.
+template <class ErrorsWith> AttentionErrors withEnoughRuns(ErrorsWith errorsWith) {
+  AttentionErrors errors = errorsWith(0);
+  const auto isNear = [](const TensorError &tensor) { return mayBeChance(tensor.ratio()); };
+  const bool isChance = std::ranges::any_of(errors.forward, isNear) || std::ranges::any_of(errors.backward, isNear);
+  return isChance ? errorsWith(oracle::kManyPlainRuns) : errors;
 }
 
 } // namespace
@@ -261,10 +304,22 @@ AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const 
 }
 
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
-  const AttentionErrors errors = AttentionReference(attention, arrays).errors(arrays);
-  const auto isNear = [](const TensorError &tensor) { return mayBeChance(tensor.ratio()); };
-  const bool isChance = std::ranges::any_of(errors.forward, isNear) || std::ranges::any_of(errors.backward, isNear);
-  return isChance ? AttentionReference(attention, arrays, oracle::kManyPlainRuns).errors(arrays) : errors;
+  if (attention.packed)
+    return checkAttention(sequencesOf(attention, arrays));
+  return withEnoughRuns(
+      [&](int plain_runs) { return AttentionReference(attention, arrays, plain_runs).errors(arrays); });
+}
+
+AttentionErrors checkAttention(std::span<const CheckedRun> runs) {
+  return withEnoughRuns([&](int plain_runs) {
+    AttentionErrors errors;
+    for (const auto &[attention, arrays] : runs) {
+      const AttentionErrors others = AttentionReference(attention, arrays, plain_runs).errors(arrays);
+      enlarge(errors.forward, others.forward);
+      enlarge(errors.backward, others.backward);
+    }
+    return errors;
+  });
 }
 
 Status verdict(const AttentionErrors &errors) {

@@ -6,6 +6,7 @@
 #include "workload/attention_arrays.h"
 #include "workload/named_variants.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,8 @@ struct AttentionResults {
 /// to have a name.
 class AttentionReference {
 public:
-  /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number. `plain_runs` is
-  /// the number of runs of the plain formula, 0 for what oracle::plainRuns says.
+  /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number. `plain_runs`
+  /// is the number of runs of the plain formula, 0 for what oracle::plainRuns says.
   AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays, int plain_runs = 0);
 
   /// Returns the errors of results for the same inputs.
@@ -59,8 +60,17 @@ private:
   double plain_d_sinks_ = 0;  ///< The same for d_sinks.
 };
 
-/// Does both at once, and again with more runs of the plain formula if an error ratio may be chance.
+/// A problem, and the inputs and results of a run of it.
+struct CheckedRun {
+  AttentionCase attention;
+  AttentionArrays arrays;
+};
+
+/// Does both at once, and again with more runs of the plain formula if an error ratio may be chance. Looks at packed
+/// sequences one by one.
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
+/// Returns the largest errors in `runs` of problems that have the same tensors, such as the sequences of a batch.
+AttentionErrors checkAttention(std::span<const CheckedRun> runs);
 
 /// Names the tensors whose error is not acceptable; ok if there are none.
 Status verdict(const AttentionErrors &errors);

@@ -4,7 +4,6 @@
 #include "workload/checked_variant.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -93,20 +92,6 @@ Expected<int64_t> neededWorkspace(const AttentionPlan &plan, const AttentionCase
   return backward ? std::max(*forward, *backward) : backward;
 }
 
-std::string gibibytes(double bytes) {
-  std::string digits = std::to_string(bytes / (1 << 30));
-  return digits.substr(0, digits.find('.') + 2) + " GiB";
-}
-
-Status checkThatItFits(double bytes, const Device &device) {
-  Expected<MemoryInfo> memory = device.memory();
-  if (!memory || bytes <= double(memory->available_bytes))
-    return {};
-  return {ErrorCode::resource_exhausted, "the tensors take " + gibibytes(bytes) + ", but only " +
-                                             gibibytes(double(memory->available_bytes)) +
-                                             " are available: lower the batch, the heads or the sequence lengths"};
-}
-
 } // namespace
 
 Expected<AttentionData> AttentionData::make(const AttentionCase &attention, const AttentionPlan &plan,
@@ -125,7 +110,7 @@ Status AttentionData::allocate(int64_t workspace_bytes) {
   double total = double(workspace_bytes);
   for (const Placement &placement : all)
     total += bytesOf(placement);
-  TEGULA_RETURN_IF_ERROR(checkThatItFits(total, *device_));
+  TEGULA_RETURN_IF_ERROR(checkThatTensorsFit(total, *device_));
 
   for (Placement &placement : all) {
     Expected<DeviceTensor> tensor = allocateTensor(*device_, placement.dtype, placement.shape, placement.row_gap);
@@ -191,15 +176,11 @@ Status AttentionData::fillDropoutState() const {
   return device_->synchronize();
 }
 
-static Status uploadNumbers(Device &device, std::span<const int32_t> numbers, const DeviceTensor &tensor) {
-  return uploadElements(device, {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()}, tensor);
-}
-
 Status AttentionData::fillDiagonalOffset() const {
   if (!attention_.problem.diagonal_offset)
     return {};
   const auto number = int32_t(attention_.diagonal_offset);
-  return uploadNumbers(*device_, {&number, 1}, tensors_.diagonal_offset);
+  return upload(*device_, std::span(&number, 1), tensors_.diagonal_offset);
 }
 
 Status AttentionData::fillBlocks() const {
@@ -208,8 +189,8 @@ Status AttentionData::fillBlocks() const {
   size_t next = 0;
   for (const GivenBlocks::Lists *lists : {&attention_.blocks->partial, &attention_.blocks->full}) {
     const BlockArrays arrays = arraysOf(*lists);
-    TEGULA_RETURN_IF_ERROR(uploadNumbers(*device_, arrays.counts, tensors_.blocks[next++]));
-    TEGULA_RETURN_IF_ERROR(uploadNumbers(*device_, arrays.indices, tensors_.blocks[next++]));
+    TEGULA_RETURN_IF_ERROR(upload(*device_, std::span(arrays.counts), tensors_.blocks[next++]));
+    TEGULA_RETURN_IF_ERROR(upload(*device_, std::span(arrays.indices), tensors_.blocks[next++]));
   }
   return {};
 }
@@ -237,8 +218,7 @@ static std::vector<TensorRef> viewsOf(const std::vector<DeviceTensor> &tensors) 
 Status AttentionData::spoilOutputs() const {
   for (const DeviceTensor *tensor :
        {&tensors_.o, &tensors_.lse, &tensors_.dq, &tensors_.dk, &tensors_.dv, &tensors_.d_sinks})
-    TEGULA_RETURN_IF_ERROR(
-        upload(*device_, std::vector(size_t(tensor->size()), std::numeric_limits<float>::quiet_NaN()), *tensor));
+    TEGULA_RETURN_IF_ERROR(spoil(*device_, *tensor));
   return {};
 }
 

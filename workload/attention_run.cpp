@@ -11,13 +11,26 @@ Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::s
                                           KernelCache &cache, const TunedSchedules *tuned) {
   Stopwatch stopwatch;
   Expected<AttentionPlan> plan = AttentionPlan::make(attention.problem, cache, attention.schedule, tuned);
-  double compile_ms = stopwatch.milliseconds();
   if (!plan)
     return plan.status();
+  std::optional<PackedIntervals> intervals;
+  if (attention.packed) {
+    Expected<PackedIntervals> made = PackedIntervals::make(*attention.packed, *device, cache);
+    if (!made)
+      return made.status();
+    intervals = std::move(*made);
+  }
+  const double compile_ms = stopwatch.milliseconds();
   Expected<AttentionData> data = AttentionData::make(attention, *plan, std::move(device));
   if (!data)
     return data.status();
-  return AttentionRun(std::move(*plan), std::move(*data), compile_ms);
+  return AttentionRun(std::move(*plan), std::move(intervals), std::move(*data), compile_ms);
+}
+
+Status AttentionRun::forward() const {
+  if (intervals_)
+    TEGULA_RETURN_IF_ERROR(intervals_->launch(tensors().variant));
+  return data_.forward(plan_);
 }
 
 } // namespace tegula::tools

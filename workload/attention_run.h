@@ -3,6 +3,9 @@
 #pragma once
 
 #include "workload/attention_data.h"
+#include "workload/packed_intervals.h"
+
+#include <optional>
 
 namespace tegula::tools {
 
@@ -14,7 +17,7 @@ public:
                                      const TunedSchedules *tuned = nullptr);
 
   /// Each gives the work to the device and does not wait for it.
-  Status forward() const { return data_.forward(plan_); }
+  Status forward() const;
   Status backward() const { return data_.backward(plan_); } ///< After forward.
 
   Device &device() const { return data_.device(); }
@@ -25,10 +28,11 @@ public:
   int64_t workspaceBytes() const { return data_.workspaceBytes(); }
 
 private:
-  AttentionRun(AttentionPlan plan, AttentionData data, double compile_ms)
-      : plan_(std::move(plan)), data_(std::move(data)), compile_ms_(compile_ms) {}
+  AttentionRun(AttentionPlan plan, std::optional<PackedIntervals> intervals, AttentionData data, double compile_ms)
+      : plan_(std::move(plan)), intervals_(std::move(intervals)), data_(std::move(data)), compile_ms_(compile_ms) {}
 
   AttentionPlan plan_;
+  std::optional<PackedIntervals> intervals_; ///< Intervals of packed sequences, if there are any.
   AttentionData data_;
   double compile_ms_ = 0;
 };

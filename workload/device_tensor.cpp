@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace tegula::tools {
@@ -23,6 +25,11 @@ template <class Visit> void forEachRow(const DeviceTensor &tensor, Visit visit) 
   const int64_t first = static_cast<const char *>(view.data) - static_cast<const char *>(tensor.memory.data());
   for (int64_t i = 0; i * row < tensor.size() * element; ++i)
     visit(size_t(first + i * pitch), size_t(i * row), size_t(row));
+}
+
+std::string gibibytes(double bytes) {
+  std::string digits = std::to_string(bytes / (1 << 30));
+  return digits.substr(0, digits.find('.') + 2) + " GiB";
 }
 
 bool hasGaps(const DeviceTensor &tensor) {
@@ -55,6 +62,15 @@ Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::ve
   return DeviceTensor{std::move(*memory), *view};
 }
 
+Status checkThatTensorsFit(double bytes, const Device &device) {
+  Expected<MemoryInfo> memory = device.memory();
+  if (!memory || bytes <= double(memory->available_bytes))
+    return {};
+  return {ErrorCode::resource_exhausted, "the tensors take " + gibibytes(bytes) + ", but only " +
+                                             gibibytes(double(memory->available_bytes)) +
+                                             " are available: lower the batch, the heads or the sequence lengths"};
+}
+
 Status uploadElements(Device &device, std::span<const char> elements, const DeviceTensor &tensor) {
   std::vector<char> bytes(size_t(tensor.memory.bytes()), '\xff');
   forEachRow(tensor, [&](size_t at, size_t from, size_t count) { std::memcpy(&bytes[at], &elements[from], count); });
@@ -75,6 +91,14 @@ Status upload(Device &device, const std::vector<float> &values, const DeviceTens
   std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
   encode(values.data(), values.size(), tensor.view.dtype, elements.data());
   return uploadElements(device, elements, tensor);
+}
+
+Status upload(Device &device, std::span<const int32_t> numbers, const DeviceTensor &tensor) {
+  return uploadElements(device, {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()}, tensor);
+}
+
+Status spoil(Device &device, const DeviceTensor &tensor) {
+  return upload(device, std::vector(size_t(tensor.size()), std::numeric_limits<float>::quiet_NaN()), tensor);
 }
 
 Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed) {

@@ -123,6 +123,14 @@ Expected<std::vector<Argument>> scalarArguments(const PlanSpec &plan, const std:
   return arguments;
 }
 
+Sizes knownSizes(const Plan &plan, const Sizes &sizes) {
+  Sizes known;
+  for (const NamedSize &size : sizes)
+    if (std::ranges::find(plan.sizes(), size.name) != plan.sizes().end())
+      known.push_back(size);
+  return known;
+}
+
 FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs) {
   FirstValues first{.tensor = {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape}};
   std::vector<double> &values = first.tensor.values;
@@ -198,11 +206,7 @@ Status PlanData::launch(const Plan &plan) const {
 }
 
 Status PlanData::makeRoomFor(const Plan &plan) {
-  Sizes sizes; // Those that the plan knows.
-  for (const NamedSize &size : sizes_)
-    if (std::ranges::find(plan.sizes(), size.name) != plan.sizes().end())
-      sizes.push_back(size);
-  Expected<int64_t> bytes = plan.workspaceBytes(sizes);
+  Expected<int64_t> bytes = plan.workspaceBytes(knownSizes(plan, sizes_));
   if (!bytes)
     return bytes.status();
   if (*bytes <= workspace_.bytes())

@@ -31,6 +31,9 @@ Expected<std::vector<CallerTensor>> callerTensors(const PlanSpec &plan, const Si
 /// that is no argument.
 Expected<std::vector<Argument>> scalarArguments(const PlanSpec &plan, const std::vector<ScalarValue> &scalars);
 
+/// Returns the sizes that a plan knows.
+Sizes knownSizes(const Plan &plan, const Sizes &sizes);
+
 /// The values that a tensor has at first.
 struct FirstValues {
   HostTensor tensor;    ///< Rounded to its type: zeros if kernels do not read it.

@@ -8,16 +8,9 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-/// A result, its place on the device, and its bytes after the first run.
-struct Compared {
-  RerunTensor tensor;
-  const DeviceTensor *place;
-  Bytes first = {};
-};
-
-std::vector<Compared> resultsOf(const AttentionRun &run, const AttentionProblem &problem) {
+std::vector<RerunResult> resultsOf(const AttentionRun &run, const AttentionProblem &problem) {
   const AttentionTensors &t = run.tensors();
-  std::vector<Compared> results = {{{"o", true}, &t.o}, {{"lse", true}, &t.lse}};
+  std::vector<RerunResult> results = {{{"o", true}, &t.o}, {{"lse", true}, &t.lse}};
   if (!problem.backward)
     return results;
   results.push_back({{"dq", problem.deterministic}, &t.dq});
@@ -49,26 +42,34 @@ Expected<Bytes> bytesOf(Device &device, const DeviceTensor &tensor) {
 
 } // namespace
 
-Expected<Reruns> rerun(const AttentionRun &run, const AttentionProblem &problem, int64_t runs) {
-  std::vector<Compared> results = resultsOf(run, problem);
+Expected<Reruns> rerun(const RerunWork &work, int64_t runs) {
+  Reruns reruns{.runs = runs, .tensors = {}};
+  for (const RerunResult &result : work.results)
+    reruns.tensors.push_back(result.tensor);
+  std::vector<Bytes> first(work.results.size());
   for (int64_t n = 0; n <= runs; ++n) {
     if (n <= 1) // What a launch does not write must not count as the same.
-      TEGULA_RETURN_IF_ERROR(run.data().spoilOutputs());
-    TEGULA_RETURN_IF_ERROR(runOnce(run, problem.backward));
-    for (Compared &result : results) {
-      Expected<Bytes> bytes = bytesOf(run.device(), *result.place);
+      TEGULA_RETURN_IF_ERROR(work.spoil());
+    TEGULA_RETURN_IF_ERROR(work.run());
+    for (size_t index = 0; index < first.size(); ++index) {
+      Expected<Bytes> bytes = bytesOf(work.device, *work.results[index].place);
       if (!bytes)
         return bytes.status();
       if (n == 0)
-        result.first = std::move(*bytes);
+        first[index] = std::move(*bytes);
       else
-        result.tensor.different += *bytes != result.first;
+        reruns.tensors[index].different += *bytes != first[index];
     }
   }
-  Reruns reruns{.runs = runs, .tensors = {}};
-  for (Compared &result : results)
-    reruns.tensors.push_back(std::move(result.tensor));
   return reruns;
+}
+
+Expected<Reruns> rerun(const AttentionRun &run, const AttentionProblem &problem, int64_t runs) {
+  return rerun({.device = run.device(),
+                .results = resultsOf(run, problem),
+                .spoil = [&] { return run.data().spoilOutputs(); },
+                .run = [&] { return runOnce(run, problem.backward); }},
+               runs);
 }
 
 Status verdict(const Reruns &reruns) {

@@ -4,6 +4,7 @@
 
 #include "workload/attention_run.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,23 @@ struct Reruns {
   int64_t runs = 0; ///< After the first one.
   std::vector<RerunTensor> tensors;
 };
+
+/// A result and its place on the device.
+struct RerunResult {
+  RerunTensor tensor;
+  const DeviceTensor *place;
+};
+
+/// Work that runs again and again.
+struct RerunWork {
+  Device &device;
+  std::vector<RerunResult> results;
+  std::function<Status()> spoil; ///< Fills the results with NaN.
+  std::function<Status()> run;
+};
+
+/// Runs the work once, and then `runs` more times, and compares the bits of the results.
+Expected<Reruns> rerun(const RerunWork &work, int64_t runs);
 
 /// Runs all passes once, and then `runs` more times, and compares the bits of all results.
 Expected<Reruns> rerun(const AttentionRun &run, const AttentionProblem &problem, int64_t runs);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "bench/attention/limits.h"
 #include "tegula/internal/system_library.h"
+#include "workload/parallel.h"
 #include "workload/timing.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -45,21 +47,28 @@ Expected<double> driverCopyMs(Device &device, const Buffer &to, const Buffer &fr
   return ms;
 }
 
+/// Copies with all cores.
 Expected<double> hostCopyMs(Device &device, const Buffer &to, const Buffer &from) {
+  constexpr int64_t piece = int64_t(1) << 20;
   return tools::medianMs(device, [&] {
-    std::memcpy(to.data(), from.data(), size_t(from.bytes()));
+    tools::forEachInParallel((from.bytes() + piece - 1) / piece, [&](int64_t index) {
+      const int64_t at = index * piece;
+      std::memcpy(static_cast<char *>(to.data()) + at, static_cast<const char *>(from.data()) + at,
+                  size_t(std::min(piece, from.bytes() - at)));
+    });
     return Status();
   });
 }
 
 } // namespace
 
-Expected<double> copySpeed(const Machine &machine, int64_t bytes) {
-  Expected<Buffer> from = machine.device->allocate(bytes), to = machine.device->allocate(bytes);
+Expected<double> copySpeed(Device &device) {
+  const bool gpu = device.target().name == "cuda";
+  const int64_t bytes = int64_t(gpu ? 2048 : 64) << 20;
+  Expected<Buffer> from = device.allocate(bytes), to = device.allocate(bytes);
   if (!from || !to)
     return from ? to.status() : from.status();
-  auto copyMs = machine.device->target().name == "cuda" ? driverCopyMs : hostCopyMs;
-  Expected<double> ms = copyMs(*machine.device, *to, *from);
+  Expected<double> ms = (gpu ? driverCopyMs : hostCopyMs)(device, *to, *from);
   if (!ms)
     return ms;
   return 2e-6 * double(bytes) / *ms;

@@ -29,7 +29,7 @@ std::vector<MachineLimit> measureCeilings(const Machine &machine, DType dtype) {
   };
   add(fmt::format("matrix product {}^3, cuBLAS", size), cublasSpeed(machine, dtype, size), "TFLOP/s");
   add(fmt::format("matrix product {}^3, Tegula", size), matrixProductSpeed(machine, dtype, size), "TFLOP/s");
-  add("copy in memory", copySpeed(machine, int64_t(gpu ? 2048 : 64) << 20), "GB/s");
+  add("copy in memory", copySpeed(*machine.device), "GB/s");
   return limits;
 }
 

@@ -11,8 +11,8 @@ namespace tegula::bench {
 Expected<double> matrixProductSpeed(const Machine &machine, DType dtype, int64_t size);
 /// The same by cuBLAS. Returns unsupported where there is none.
 Expected<double> cublasSpeed(const Machine &machine, DType dtype, int64_t size);
-/// GB/s, bytes read and bytes written together, of a copy of `bytes` bytes within the device's memory.
-Expected<double> copySpeed(const Machine &machine, int64_t bytes);
+/// GB/s, bytes read and bytes written together, of a copy within the device's memory. All cores of a host copy.
+Expected<double> copySpeed(Device &device);
 
 /// Three matrices of size x size: two operands and a result.
 Expected<std::vector<tools::DeviceTensor>> randomMatrices(Device &device, DType dtype, int64_t size);

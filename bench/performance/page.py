@@ -62,6 +62,8 @@ TAIL = """## Other measurements
 | `tegula bench --json bench.json --html bench.html` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
 | `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
 | `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
+| `tegula bench --decode` | decoding from caches of several forms, compared with a copy in memory ([decode.md](decode.md)) |
+| `tegula bench --varlen` | sequences of log-normal lengths, compared with equal lengths ([varlen.md](varlen.md)) |
 | `tools/bench-rounds --variants softcap,alibi --peers flex` | masks and score modifications beside FlexAttention, in laps |
 | `tools/bench-rounds --against old=FILE --limit 1` | this build of the library beside another one, kernel by kernel ([how](developing.md#did-a-change-make-a-kernel-slower)) |
 | `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton, one after the other instead of in laps |

@@ -20,7 +20,8 @@ HEAD = """# Decoding on a GPU
 `python/benchmarks/decode.py` made these figures, and `python/benchmarks/decode_page.py` wrote this page from its folder
 `results`. [python.md](python.md#decoding) describes the function. Before it times, the benchmark compares results with float64.
 Times are those of a call in a CUDA graph. GB/s count the bytes of keys and values. cuDNN and FlashAttention-2 are those of
-PyTorch, which have neither pages nor lengths here.
+PyTorch, which have neither pages nor lengths here. [`tegula decode`](kernels.md#decoding) times any other problem,
+and `tegula bench --decode` the same ones without Python, beside a copy in memory.
 
 """
 

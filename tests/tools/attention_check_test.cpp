@@ -4,6 +4,7 @@
 
 #include "oracle/inputs.h"
 #include "workload/blocks_json.h"
+#include "workload/crop.h"
 
 #include <gtest/gtest.h>
 
@@ -84,6 +85,26 @@ TEST(AttentionCheck, AcceptsExactResults) {
   EXPECT_EQ(errors.forward.size(), 2u);
   EXPECT_EQ(errors.backward.size(), 3u);
   EXPECT_TRUE(verdict(errors).ok()) << verdict(errors).message();
+}
+
+TEST(AttentionCheck, FindsTheWorstRunOfSeveral) {
+  const CheckedRun good{smallCase(), exactArrays(smallCase())};
+  EXPECT_TRUE(verdict(checkAttention(std::vector{good, good})).ok());
+  for (const float wrong : {1e3f, std::numeric_limits<float>::quiet_NaN()})
+    for (size_t place : {0, 1}) {
+      std::vector<CheckedRun> runs = {good, good};
+      runs[place].arrays.dk.back() = wrong;
+      const Status status = verdict(checkAttention(runs));
+      EXPECT_NE(status.message().find("dk has"), std::string::npos) << status.message();
+      EXPECT_EQ(status.message().find("dq has"), std::string::npos) << status.message();
+    }
+}
+
+TEST(Crop, ReturnsTheElementsOfRanges) {
+  const std::vector<float> array = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}; // [2, 3, 2]
+  EXPECT_EQ(crop(array, {2, 3, 2}, {{0, 2}, {1, 2}, {0, 2}}), (std::vector<float>{2, 3, 8, 9}));
+  EXPECT_EQ(crop(array, {2, 3, 2}, {{1, 2}, {1, 3}, {1, 2}}), (std::vector<float>{9, 11}));
+  EXPECT_TRUE(crop(array, {2, 3, 2}, {{0, 2}, {3, 3}, {0, 2}}).empty());
 }
 
 TEST(AttentionCheck, KnowsEveryVariant) {

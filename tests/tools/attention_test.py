@@ -99,6 +99,24 @@ class JsonTest(CommandLineTest):
         shape = self.attention("--seqlen-k", "9", "--heads", "1")["shape"]
         self.assertEqual([shape["seqlen_q"], shape["seqlen_k"]], [9, 9])
 
+    def test_packed_sequences_pass_their_check(self):
+        heads = "--heads 4 --kv-heads 2 --head-dim 16 --check --backward".split()
+        for arguments in ("--cu-seqlens 0,30,31,31,78", "--cu-seqlens 0,30,31,78 --cu-seqlens-k 0,9,100,111 --dtype bf16"):
+            for causal in "none", "bottom_right":
+                with self.subTest(arguments, causal=causal):
+                    answer = self.attention(*heads, *arguments.split(), "--causal", causal)
+                    self.assertEqual(answer["causal"], causal)
+                    self.assertEqual(answer["shape"]["cu_seqlens"], [int(x) for x in arguments.split()[1].split(",")])
+                    self.assertLessEqual(answer["forward"]["error_ratio"], 2)
+                    for name in "dq", "dk", "dv":
+                        self.assertLessEqual(answer["backward"][name + "_error_ratio"], 2)
+
+    def test_flops_of_packed_sequences_are_those_of_scores_that_exist(self):
+        packed = "--heads 4 --head-dim 16 --cu-seqlens 0,3,13 --cu-seqlens-k 0,5,9".split()
+        for causal, scores in ("none", 3 * 5 + 10 * 4), ("bottom_right", 3 + 4 + 5 + 1 + 2 + 3 + 4):
+            forward = self.attention(*packed, "--causal", causal)["forward"]
+            self.assertAlmostEqual(forward["tflops"] * forward["ms"] * 1e9 / (4 * 4 * 16 * scores), 1, places=6)
+
     def test_sizes_of_zero_are_legal(self):
         for size in "--batch", "--heads", "--seqlen-q", "--seqlen-k":
             with self.subTest(size):
@@ -206,7 +224,22 @@ class SaveTest(CommandLineTest):
         self.assertEqual(arrays["o"][1][: 7 * 16], (0.0,) * 7 * 16)
 
 
+    def test_a_packed_query_sees_the_keys_of_its_sequence_up_to_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for causal, expected in ("none", [4, 4, 4, 2]), ("bottom_right", [2, 3, 4, 2]):
+                self.run_tegula("attention", "--target", TARGET, "--cu-seqlens", "0,3,4", "--cu-seqlens-k", "0,4,6", "--heads",
+                                "1", "--head-dim", "16", "--scale", "1e-30", "--causal", causal, "--save", folder)
+                _, lse = read_npy(os.path.join(folder, "lse.npy"))
+                self.assertEqual([round(math.exp(x)) for x in lse], expected)
+
+
 class TableTest(CommandLineTest):
+    def test_names_packed_sequences(self):
+        result = self.run_tegula("attention", "--target", TARGET, "--heads", "2", "--cu-seqlens", "0,3,13", "--cu-seqlens-k",
+                                 "0,7,14", "--causal", "bottom_right")
+        self.assertIn("(flash2, f32, causal: bottom_right) on", result.stdout)
+        self.assertIn("\n2 heads, 2 sequences of 3 to 10 queries, 13 in all, 2 sequences of 7 keys, head dim 64\n", result.stdout)
+
     def test_names_the_problem_the_times_and_the_errors(self):
         result = self.run_tegula("attention", *SMALL, "--target", TARGET, "--backward", "--check")
         self.assertEqual(result.stderr, "")

@@ -40,7 +40,33 @@ ATTENTION = [
     ("--row-gaps 1,-2", "--row-gaps: '-2' is not a whole number from 0 to 65536" + SEE_ATTENTION),
     ("--heads", "--heads needs a value" + SEE_ATTENTION),
     ("--speed 3", "'--speed', '3' is no option of `tegula attention`" + SEE_ATTENTION),
+    ("--cu-seqlens 0", "--cu-seqlens: one number is no sequence; give where each begins, and where the last one ends"),
+    ("--cu-seqlens 1,3", "--cu-seqlens: '1' is where the first sequence begins; it must be 0"),
+    ("--cu-seqlens 0,3,2", "--cu-seqlens: '2' comes after 3; the numbers must not decrease"),
+    ("--cu-seqlens 0,x", "--cu-seqlens: 'x' is not a whole number from 0 to 1073741824" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --cu-seqlens-k 0,3,4", "--cu-seqlens-k: 3 numbers, but --cu-seqlens has 2"),
+    ("--cu-seqlens-k 0,3", "--cu-seqlens-k requires --cu-seqlens" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --causal top_left", "--causal: 'top_left' with --cu-seqlens; legal are none and bottom_right"),
+    ("--cu-seqlens 0,3 --seqlen-q 3", "--seqlen-q excludes --cu-seqlens" + SEE_ATTENTION),
     ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),
+]
+
+SEE_DECODE = "; `tegula decode --help` lists what is legal"
+
+# Arguments of `tegula decode`, and the answer.
+DECODE = [
+    ("--batch 0", "--batch: '0' is not a whole number from 1 to 2147483647" + SEE_DECODE),
+    ("--lengths 3,x", "--lengths: 'x' is neither lognormal nor a whole number from 0 to 1073741824" + SEE_DECODE),
+    ("--lengths 3,lognormal", "--lengths: 'lognormal' stands for all lengths; give it alone" + SEE_DECODE),
+    ("--lengths 1,2 --batch 3", "--batch: '3', but --lengths has 2; leave out --batch"),
+    ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
+    ("--splits 0", "--splits: '0' is neither auto nor a whole number from 1 to 1048576" + SEE_DECODE),
+    ("--causal top_left", "--causal: 'top_left' is not one of none or bottom_right" + SEE_DECODE),
+    ("--variant documents",
+     "--variant: 'documents' is not one of softcap, alibi, sliding_window, bias or mask" + SEE_DECODE),
+    ("--latent --value-dim 65", "--value-dim: '65' columns of --latent keys with 64 columns"),
+    ("--page-size 17", "argument 'page_size': it is 17; it must be 0, or a power of two from 16 on"),
+    ("--keys-per-part 100", "argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"),
 ]
 
 # A program with a scalar of any type.
@@ -100,6 +126,10 @@ class BadInputTest(CommandLineTest):
     def test_attention(self):
         for arguments, answer in ATTENTION:
             self.check("attention " + arguments, answer)
+
+    def test_decode(self):
+        for arguments, answer in DECODE:
+            self.check("decode " + arguments, answer)
 
     def test_others(self):
         for arguments, answer in OTHERS:

@@ -104,6 +104,42 @@ class BenchTest(CommandLineTest):
         self.assertIn("\n| forward, D=16, full | 16 | 48 |\n|---|---|---|\n| standard: S and P in memory | ", table)
         self.assertEqual(table.count("\n| "), 2 * (1 + len(steps)))
 
+    def serving(self, option):
+        """Returns the table and the JSON of --decode or --varlen."""
+        with tempfile.TemporaryDirectory() as folder:
+            data = os.path.join(folder, "b.json")
+            result = self.run_tegula("bench", "--target", TARGET, option, "--seconds", "0", "--json", data)
+            self.assertEqual(result.stderr, "")
+            with open(data) as file:
+                return result.stdout, json.load(file)
+
+    def test_decoding_is_shown_beside_a_copy(self):
+        table, report = self.serving("--decode")
+        self.assertEqual([report["unit"], report["compared"], len(report["rows"])], ["GB/s", "copy", 19])
+        self.assertEqual(len({row["compared"] for row in report["rows"]}), 1)
+        names = [row["problem"] for row in report["rows"]]
+        for part in "pages of 16", "pages of 256", "log-normal", "latent, 16 heads", "16 queries":
+            self.assertTrue(any(part in name for name in names), part)
+        for row in report["rows"]:
+            self.assertEqual(row["pass"], "decode")
+            self.assertAlmostEqual(row["part"], row["speed"] / row["compared"])
+            self.assertRegex(table, rf"(?m)^{re.escape(row['problem'])} +decode +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d$")
+
+    def test_log_normal_lengths_are_shown_beside_equal_ones(self):
+        table, report = self.serving("--varlen")
+        self.assertEqual([report["unit"], report["compared"]], ["TFLOP/s", "equal lengths"])
+        self.assertEqual([row["pass"] for row in report["rows"]], ["forward", "backward"] * 5)
+        for row in report["rows"]:
+            self.assertGreater(row["part"], 0)
+            self.assertRegex(table, rf"(?m)^{re.escape(row['problem'])} +{row['pass']} +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d$")
+
+    def test_serving_problems_are_not_those_of_the_grid(self):
+        for arguments, answer in [("--decode --varlen", "--decode excludes --varlen"),
+                                  ("--decode --head-dim 64", "--head-dim excludes --decode"),
+                                  ("--varlen --html x", "--varlen excludes --html")]:
+            result = self.run_tegula("bench", *arguments.split(), code=2)
+            self.assertIn(answer, result.stderr)
+
     def test_a_ladder_has_no_variants(self):
         result = self.run_tegula("bench", "--target", TARGET, "--ladder", "--variants", "bias", code=2)
         self.assertIn("--variants excludes --ladder", result.stderr)

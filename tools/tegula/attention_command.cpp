@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attention_command.h"
 #include "attention_report.h"
-#include "compiler.h"
 #include "files.h"
+#include "kernel_device.h"
 #include "progress.h"
 #include "tuned.h"
 #include "workload/attention_launches.h"
@@ -11,8 +11,6 @@
 #include "workload/timing.h"
 
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace tegula::tools {
 namespace {
@@ -95,35 +93,30 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
     return attention.status();
   if (!options.save.empty())
     TEGULA_RETURN_IF_ERROR(createFolder("--save", options.save));
-  Expected<std::shared_ptr<Device>> device = openDevice(options.target);
-  if (!device)
-    return device.status();
+  Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache, options.check_finite);
+  if (!opened)
+    return opened.status();
+  const std::shared_ptr<Device> &device = opened->device;
 
   Progress progress;
   progress.show("compiling");
-  std::unique_ptr<Compiler> compiler = makeCompiler();
-  const std::shared_ptr<ArtifactCache> kernels = openKernels((*device)->target(), options.no_cache);
-  KernelCache cache(*compiler, *device,
-                    {.artifacts = kernels, .check_finite = options.check_finite, .print = [](std::string_view text) {
-                       fmt::print(stderr, "{}", text);
-                     }});
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
-  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache, &tuned);
+  Expected<AttentionRun> run = AttentionRun::make(*attention, device, *opened->kernels, &tuned);
   if (!run)
     return run.status();
   AttentionReport report;
   report.attention = *attention;
-  report.target = (*device)->target().name;
-  report.device = describe(**device);
+  report.target = device->target().name;
+  report.device = describe(*device);
   report.compile_ms = run->compileMs();
-  report.compilations = kernels->counters().compilations;
-  report.cached = kernels->counters().hits;
+  report.compilations = opened->artifacts->counters().compilations;
+  report.cached = opened->artifacts->counters().hits;
   report.forward_schedule = run->plan().schedule(programsOf(attention->problem).front());
   report.backward_schedule = run->plan().schedule("flash2_backward");
-  if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device)) {
+  if (auto simt = std::dynamic_pointer_cast<SimtDevice>(device)) {
     Expected<std::vector<AttentionRun>> others = std::vector<AttentionRun>();
     if (!options.exploration.mutate.empty())
-      others = trialRuns(*attention, run->plan(), *device, cache, tuned);
+      others = trialRuns(*attention, run->plan(), device, *opened->kernels, tuned);
     if (!others)
       return others.status();
     TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *others, *simt, options, report, progress));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
+#include "check_report.h"
 #include "tegula/attention_words.h"
 #include "workload/timing.h"
 
@@ -13,14 +14,19 @@ using Json = nlohmann::ordered_json;
 Json shapeOf(const AttentionCase &attention) {
   const AttentionShape &shape = attention.shape;
   const RowGaps &gaps = attention.row_gaps;
-  return {{"batch", shape.batch},
-          {"heads", shape.heads},
-          {"kv_heads", shape.kv_heads},
-          {"seqlen_q", shape.seqlen_q},
-          {"seqlen_k", shape.seqlen_k},
-          {"head_dim", attention.problem.head_dim},
-          {"value_dim", attention.problem.value_dim},
-          {"row_gaps", {gaps.q, gaps.k, gaps.v, gaps.o}}};
+  Json json = {{"batch", shape.batch},
+               {"heads", shape.heads},
+               {"kv_heads", shape.kv_heads},
+               {"seqlen_q", shape.seqlen_q},
+               {"seqlen_k", shape.seqlen_k},
+               {"head_dim", attention.problem.head_dim},
+               {"value_dim", attention.problem.value_dim},
+               {"row_gaps", {gaps.q, gaps.k, gaps.v, gaps.o}}};
+  if (attention.packed) {
+    json["cu_seqlens"] = attention.packed->offsets_q;
+    json["cu_seqlens_k"] = attention.packed->offsets_k;
+  }
+  return json;
 }
 
 Json forwardOf(const AttentionReport &report) {
@@ -43,13 +49,6 @@ Json backwardOf(const AttentionReport &report) {
     for (const TensorError &tensor : report.errors->backward)
       backward[tensor.name + "_error_ratio"] = tensor.ratio();
   return backward;
-}
-
-Json rerunsOf(const Reruns &reruns) {
-  Json different;
-  for (const RerunTensor &tensor : reruns.tensors)
-    different[tensor.name] = tensor.different;
-  return {{"runs", reruns.runs}, {"different", different}};
 }
 
 Json trafficOf(const SimtTraffic &row) {
@@ -91,7 +90,7 @@ std::string toJson(const AttentionReport &report) {
                {"device", report.device},
                {"dtype", toString(problem.dtype)},
                {"shape", shapeOf(report.attention)},
-               {"causal", toString(problem.causal)}};
+               {"causal", toString(causalOf(report.attention))}};
   if (problem.block_mask.exists())
     json["block_mask"] = toString(problem.block_mask.source);
   if (problem.deterministic)
@@ -112,7 +111,7 @@ std::string toJson(const AttentionReport &report) {
   if (report.exploration)
     json["simt"] = simtOf(*report.exploration);
   if (report.reruns)
-    json["reruns"] = rerunsOf(*report.reruns);
+    json["reruns"] = toJson(*report.reruns);
   return json.dump(2) + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include "workload/blocks_json.h"
 #include "workload/device_tensor.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace tegula::tools {
 namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+constexpr int32_t kMaxOffset = 1 << 30;
 constexpr int64_t kMaxRepeat = 1000000;
 constexpr int64_t kDefaultSeqlen = 1024;
 
@@ -25,13 +27,30 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --seqlen-q 4 --seqlen-k 128 --causal top_left --diagonal-offset 96 --check
   tegula attention --variant documents --backward --check
   tegula attention --seqlen-q 384 --blocks blocks.json --backward --check
+  tegula attention --cu-seqlens 0,300,301,378 --causal bottom_right --backward --check
   tegula attention --backward --deterministic --repeat 100
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
---seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant and blocks hide.
+--seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant and blocks hide,
+and with --cu-seqlens those of queries with the keys that they see.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
 Exit code: 0 if all went well, 1 if something failed, a mutant survived, an error ratio exceeds 2, or a
 rerun has other bits, 2 for bad input, 4 if no launch came to some mutants, and all others were found out.)";
+
+/// Adds the options of packed sequences, after those that they exclude.
+void addPacked(CLI::App &command, AttentionOptions &o) {
+  CLI::Option *q = addNumbers(command, "--cu-seqlens", o.cu_seqlens, 0, kMaxOffset,
+                              "Sequences of any lengths, one after another: where each begins, and where\nthe last one "
+                              "ends, such as 0,300,301. Times include those of kernels that\ncompute what queries see");
+  CLI::Option *k = addNumbers(command, "--cu-seqlens-k", o.cu_seqlens_k, 0, kMaxOffset,
+                              "The same for keys and values (--cu-seqlens)");
+  k->needs(q);
+  q->type_name("LIST");
+  k->type_name("LIST");
+  for (const char *other : {"--algorithm", "--batch", "--seqlen-q", "--seqlen-k", "--variant", "--block-mask",
+                            "--blocks", "--diagonal-offset", "--dropout", "--sinks", "--mutate"})
+    q->excludes(other);
+}
 
 void addMethod(CLI::App &command, AttentionOptions &o) {
   addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
@@ -65,6 +84,36 @@ std::optional<RowGaps> rowGaps(const std::vector<int64_t> &list) {
   if (list.size() == 1)
     return RowGaps{list[0], list[0], list[0], list[0]};
   return list.size() == 4 ? std::optional(RowGaps{list[0], list[1], list[2], list[3]}) : std::nullopt;
+}
+
+Status checkOffsets(const char *option, const std::vector<int32_t> &offsets) {
+  const auto error = [&](const std::string &what) { return Status(ErrorCode::invalid_argument, option + what); };
+  if (offsets.size() < 2)
+    return error(": one number is no sequence; give where each begins, and where the last one ends");
+  if (offsets.front() != 0)
+    return error(fmt::format(": '{}' is where the first sequence begins; it must be 0", offsets.front()));
+  const auto fall = std::ranges::is_sorted_until(offsets);
+  if (fall != offsets.end())
+    return error(fmt::format(": '{}' comes after {}; the numbers must not decrease", *fall, *(fall - 1)));
+  return {};
+}
+
+/// Makes it a problem of packed sequences, if the options give some.
+Status addSequences(const AttentionOptions &o, AttentionCase &attention) {
+  if (o.cu_seqlens.empty())
+    return {};
+  PackedSequences packed{.offsets_q = o.cu_seqlens,
+                         .offsets_k = o.cu_seqlens_k.empty() ? o.cu_seqlens : o.cu_seqlens_k,
+                         .causal = o.kernel.causal};
+  TEGULA_RETURN_IF_ERROR(checkOffsets("--cu-seqlens", packed.offsets_q));
+  TEGULA_RETURN_IF_ERROR(checkOffsets("--cu-seqlens-k", packed.offsets_k));
+  if (packed.offsets_q.size() != packed.offsets_k.size())
+    return {ErrorCode::invalid_argument, fmt::format("--cu-seqlens-k: {} numbers, but --cu-seqlens has {}",
+                                                     packed.offsets_k.size(), packed.offsets_q.size())};
+  if (packed.causal == Causal::top_left)
+    return {ErrorCode::invalid_argument, "--causal: 'top_left' with --cu-seqlens; legal are none and bottom_right"};
+  setPacked(attention, std::move(packed));
+  return {};
 }
 
 /// Reads the blocks that calls give, if there are any.
@@ -114,13 +163,13 @@ void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
   addVariantOption(command, options.kernel);
   addMethod(command, options);
   addOutput(command, options);
+  addPacked(command, options);
   command.footer(kExamples);
 }
 
 Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
-  if (o.kv_heads && o.heads % *o.kv_heads != 0)
-    return Status(ErrorCode::invalid_argument,
-                  fmt::format("--kv-heads: '{}' does not divide --heads {}", *o.kv_heads, o.heads));
+  if (o.kv_heads)
+    TEGULA_RETURN_IF_ERROR(checkKvHeads(o.heads, *o.kv_heads));
   if (o.backward && o.algorithm != Algorithm::flash2)
     return Status(ErrorCode::invalid_argument,
                   fmt::format("--algorithm: '{}' has no backward pass; use flash2, or leave "
@@ -150,6 +199,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
   attention.diagonal_offset = o.kernel.diagonal_offset.value_or(0);
   if (const NamedVariant *variant = findVariant(o.kernel.variant))
     setVariant(attention, *variant);
+  TEGULA_RETURN_IF_ERROR(addSequences(o, attention));
   TEGULA_RETURN_IF_ERROR(addBlocks(o, attention));
   return attention;
 }

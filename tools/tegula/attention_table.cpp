@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
+#include "check_report.h"
 #include "exploration_table.h"
+#include "lengths.h"
 #include "tegula/attention_words.h"
 #include "workload/timing.h"
 
@@ -9,12 +11,19 @@
 namespace tegula::tools {
 namespace {
 
+std::string sizesOf(const AttentionCase &attention) {
+  const AttentionShape &shape = attention.shape;
+  const std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
+                                                          : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
+  if (attention.packed)
+    return fmt::format("{}, {}, {}", heads, inWords(lengthsOf(attention.packed->offsets_q), "queries"),
+                       inWords(lengthsOf(attention.packed->offsets_k), "keys"));
+  return fmt::format("batch {}, {}, {} queries, {} keys", shape.batch, heads, shape.seqlen_q, shape.seqlen_k);
+}
+
 std::string heading(const AttentionReport &report) {
   const AttentionProblem &problem = report.attention.problem;
-  const AttentionShape &shape = report.attention.shape;
   const RowGaps &gaps = report.attention.row_gaps;
-  std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
-                                                    : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
   std::string dims = problem.value_dim == problem.head_dim
                          ? fmt::format("head dim {}", problem.head_dim)
                          : fmt::format("head dim {}, value dim {}", problem.head_dim, problem.value_dim);
@@ -31,39 +40,13 @@ std::string heading(const AttentionReport &report) {
   if (problem.sinks)
     options += ", sinks";
   return fmt::format("Attention ({}, {}, causal: {}{}{}) on {}: {}\n"
-                     "batch {}, {}, {} queries, {} keys, {}\n",
-                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant, options,
-                     report.target, report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
+                     "{}, {}\n",
+                     toString(problem.algorithm), toString(problem.dtype), toString(causalOf(report.attention)),
+                     variant, options, report.target, report.device, sizesOf(report.attention), dims);
 }
 
 std::string timeLine(const char *what, double ms, double flops, const Schedule &schedule) {
   return fmt::format("  {:<9} {:>10.3f} ms {:>9.4f} TFLOP/s  {}\n", what, ms, teraflops(flops, ms), toString(schedule));
-}
-
-std::string errorLine(const TensorError &tensor) {
-  return fmt::format("  {:<9} {:>13.3g} {:>20.3f}   {}\n", tensor.name, tensor.error.worst, tensor.ratio(),
-                     tensor.acceptable() ? "ok" : "TOO LARGE");
-}
-
-std::string errorTable(const AttentionErrors &errors) {
-  std::string text = fmt::format("\nAgainst double precision; at most {} times the plain formula's error is allowed:\n"
-                                 "            largest error   relative to plain\n",
-                                 kMaxErrorRatio);
-  for (const TensorError &tensor : errors.forward)
-    text += errorLine(tensor);
-  for (const TensorError &tensor : errors.backward)
-    text += errorLine(tensor);
-  return text;
-}
-
-std::string rerunTable(const Reruns &reruns) {
-  std::string text = fmt::format("\nBits in {} reruns:\n", reruns.runs);
-  for (const RerunTensor &tensor : reruns.tensors)
-    text += tensor.different == 0 ? fmt::format("  {:<9} always the same\n", tensor.name)
-                                  : fmt::format("  {:<9} others in {}{}\n", tensor.name, tensor.different,
-                                                tensor.promised ? ", although the same are promised"
-                                                                : ", as sums without an order may have");
-  return text;
 }
 
 } // namespace
@@ -78,8 +61,8 @@ std::string toTable(const AttentionReport &report) {
   if (report.exploration)
     text += toTable(*report.exploration);
   if (report.reruns)
-    text += rerunTable(*report.reruns);
-  return report.errors ? text + errorTable(*report.errors) : text;
+    text += toTable(*report.reruns);
+  return report.errors ? text + toTable(*report.errors) : text;
 }
 
 } // namespace tegula::tools

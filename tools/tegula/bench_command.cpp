@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "bench_command.h"
 #include "bench/attention/ladder.h"
+#include "bench/attention/serving.h"
 #include "bench/attention/variants.h"
-#include "compiler.h"
 #include "files.h"
+#include "kernel_device.h"
 #include "program_commands.h"
 #include "progress.h"
 #include "tuned.h"
@@ -49,14 +50,12 @@ Expected<Report> readOthers(const std::vector<std::string> &files) {
 }
 
 Expected<Report> measure(const BenchOptions &options) {
-  Expected<std::shared_ptr<Device>> device = openDevice(options.target);
-  if (!device)
-    return device.status();
-  std::unique_ptr<Compiler> compiler = makeCompiler();
-  KernelCache cache(*compiler, *device, {.artifacts = openKernels((*device)->target(), options.no_cache)});
+  Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
+  if (!opened)
+    return opened.status();
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
-  bench::Machine machine{*device, cache, &tuned};
-  bench::ProblemSet grid = problemGrid(options, (*device)->target().name);
+  bench::Machine machine{opened->device, *opened->kernels, &tuned};
+  bench::ProblemSet grid = problemGrid(options, opened->device->target().name);
 
   Progress progress;
   const bool isPlain = options.variants.empty() && !options.ladder;
@@ -64,7 +63,7 @@ Expected<Report> measure(const BenchOptions &options) {
     progress.show("checking");
     TEGULA_RETURN_IF_ERROR(bench::checkGrid(machine, grid));
   }
-  Report report{.device = describe(**device),
+  Report report{.device = describe(*opened->device),
                 .dtype = std::string(toString(grid.dtype)),
                 .tokens = grid.tokens,
                 .hidden = grid.hidden};
@@ -75,6 +74,38 @@ Expected<Report> measure(const BenchOptions &options) {
                 : isPlain      ? bench::measureGrid(machine, grid, show)
                                : bench::measureVariants(machine, grid, options.variants, show);
   return report;
+}
+
+/// Runs --decode and --varlen.
+Expected<bench::ServingReport> measureServing(const BenchOptions &options) {
+  Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
+  if (!opened)
+    return opened.status();
+  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  bench::Machine machine{opened->device, *opened->kernels, &tuned};
+  Progress progress;
+  const bench::ServingOptions serving{.dtype = benchDType(options, opened->device->target().name),
+                                      .seconds = options.seconds,
+                                      .check = !options.no_check};
+  Expected<bench::ServingReport> report = (options.decode ? bench::measureDecoding : bench::measureVarlen)(
+      machine, serving, [&](const std::string &problem) { progress.show(problem); });
+  if (report)
+    report->device = describe(*opened->device);
+  return report;
+}
+
+Outcome benchServing(const BenchOptions &options) {
+  Expected<bench::ServingReport> report = measureServing(options);
+  if (!report)
+    return report.status();
+  const auto failed = std::ranges::find_if(report->rows, &bench::ServingRow::failed);
+  Outcome outcome =
+      failed == report->rows.end()
+          ? Status()
+          : Status(ErrorCode::internal, fmt::format("{}, {} failed: {}", failed->problem, failed->pass, failed->error));
+  outcome.add(print(toTable(*report)));
+  options.files.write(outcome, toJson(*report), "");
+  return outcome;
 }
 
 /// Returns the error of the first problem that failed, unless it was only too large.
@@ -92,6 +123,8 @@ Outcome benchCommand(const BenchOptions &options) {
   TEGULA_RETURN_IF_ERROR(options.files.check());
   if (!options.program.files.empty())
     return benchProgram(options);
+  if (options.decode || options.varlen)
+    return benchServing(options);
   const Expected<Report> others = readOthers(options.add);
   if (!others)
     return others.status();

@@ -16,6 +16,7 @@ Lists are written with commas. Examples:
   tegula bench --variants softcap,alibi,bias --head-dim 128 --seqlen 16384
   tegula bench --algorithms standard,flash1,flash2 --passes forward
   tegula bench copy.mlir --arg x=f32[65536] --arg y=f32[65536] --grid 'ceildiv(x.0,256)'
+  tegula bench --decode --dtype bf16 --json decode.json
   tools/bench-peers --json peers.json && tegula bench --add peers.json
 
 Operations are counted as in the papers: 4 N N D a head, halved if causal, 2.5 times as many backward.
@@ -49,6 +50,25 @@ void addGrid(CLI::App &command, BenchOptions &o) {
   addNumber(command, "--hidden", o.hidden, 8, kMax, "Numbers of a token: heads times --head-dim (2048; cpu: 256)");
 }
 
+void addServing(CLI::App &command, BenchOptions &o) {
+  command.add_flag(
+      "--decode", o.decode,
+      "Instead of plain attention: decoding, beside a copy in memory, and in\nlatent lines with one head of "
+      "keys whose first columns are values");
+  command
+      .add_flag("--varlen", o.varlen,
+                "Instead of plain attention: sequences of log-normal lengths, beside as\nmany of equal lengths")
+      ->excludes("--decode");
+}
+
+/// Refuses the options of the grid beside --decode and --varlen, whose problems are given.
+void excludeGrid(CLI::App &command) {
+  for (const char *own : {"--decode", "--varlen"})
+    for (const char *other : {"--head-dim", "--seqlen", "--causal", "--passes", "--algorithms", "--variants",
+                              "--tokens", "--hidden", "--schedule", "--ladder", "--add", "--html", "PROGRAM"})
+      command.get_option(own)->excludes(command.get_option(other));
+}
+
 } // namespace
 
 void addBenchOptions(CLI::App &command, BenchOptions &o) {
@@ -65,6 +85,7 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
           "Instead of plain attention: from the textbook formula to the fastest\nschedule, forward, step by step, "
           "as Markdown")
       ->excludes("--variants");
+  addServing(command, o);
   command.add_flag("--no-check", o.no_check, "Do not compare with a double-precision reference first");
   command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers; may be repeated")
       ->type_name("FILE")
@@ -72,12 +93,17 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   addReportFiles(command, o.files, "Draw all figures there, as a page for a browser");
   command.footer(kExamples);
+  excludeGrid(command);
+}
+
+DType benchDType(const BenchOptions &o, std::string_view target) {
+  return o.dtype.value_or(target == "cuda" ? bf16 : f32);
 }
 
 bench::ProblemSet problemGrid(const BenchOptions &o, std::string_view target) {
   bool gpu = target == "cuda";
   auto has = [&](const char *pass) { return std::find(o.passes.begin(), o.passes.end(), pass) != o.passes.end(); };
-  bench::ProblemSet grid{.dtype = o.dtype.value_or(gpu ? bf16 : f32),
+  bench::ProblemSet grid{.dtype = benchDType(o, target),
                          .tokens = o.tokens.value_or(gpu ? 16384 : 512),
                          .hidden = o.hidden.value_or(gpu ? 2048 : 256),
                          .head_dims = o.head_dims,

@@ -30,6 +30,7 @@ struct BenchOptions {
   Schedule schedule;
   double seconds = 0.3;
   bool ladder = false;
+  bool decode = false, varlen = false;
   bool no_check = false;
   bool untuned = false;
   bool no_cache = false;
@@ -39,6 +40,8 @@ struct BenchOptions {
 
 void addBenchOptions(CLI::App &command, BenchOptions &options);
 
+/// Returns the element type of all problems on a target.
+DType benchDType(const BenchOptions &options, std::string_view target);
 /// Returns the problems to measure on a target, with defaults for options that were left out.
 bench::ProblemSet problemGrid(const BenchOptions &options, std::string_view target);
 

@@ -3,14 +3,24 @@
 #include "legal_values.h"
 #include "tegula/attention_words.h"
 
+#include <fmt/format.h>
+
 namespace tegula::tools {
 
 constexpr int kMaxDim = 1024;
 
-void addKernelOptions(CLI::App &command, KernelOptions &o) {
+void addElementOptions(CLI::App &command, KernelOptions &o) {
   addNumber(command, "--head-dim", o.head_dim, 1, kMaxDim, "Numbers in a query and in a key (64)");
   addNumber(command, "--value-dim", o.value_dim, 1, kMaxDim, "Numbers in a value (--head-dim)");
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (f32)");
+}
+
+void addSinksOption(CLI::App &command, KernelOptions &o) {
+  command.add_flag("--sinks", o.sinks, "Each query head has an attention sink, a logit in the denominator of P");
+}
+
+void addKernelOptions(CLI::App &command, KernelOptions &o) {
+  addElementOptions(command, o);
   addWord(command, "--causal", causalWords(), o.causal, parseCausal,
           "Hide later keys: none, or with query 0 beside key 0 (top_left),\n"
           "or the last query beside the last key (bottom_right) (none)");
@@ -18,7 +28,7 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
                    "NaN and infinities reach only results that see their row. It costs\n"
                    "time on a GPU; on the cpu it always holds");
   addNumber(command, "--dropout", o.dropout, 0, 1, "The probability of dropping an element of the softmax (0)");
-  command.add_flag("--sinks", o.sinks, "Each query head has an attention sink, a logit in the denominator of P");
+  addSinksOption(command, o);
   addNumber(command, "--diagonal-offset", o.diagonal_offset, -kMaxDiagonal, kMaxDiagonal,
             "Each call adds this number to the diagonal of --causal and --variant, such\nas the length of a past; no "
             "number compiles anything");
@@ -29,14 +39,20 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
           "(none)");
 }
 
-void addVariantOption(CLI::App &command, KernelOptions &o) {
+void addVariantOption(CLI::App &command, KernelOptions &o, const std::vector<std::string> &names) {
   command
       .add_option(
           "--variant", o.variant,
           "Scores masked or modified as `tegula bench --variants` measures it, with\nthe diagonal of --causal: " +
-              enumeration(variantNames()))
-      ->check(oneOf(variantNames()))
+              enumeration(names))
+      ->check(oneOf(names))
       ->type_name("WORD");
+}
+
+Status checkKvHeads(int64_t heads, int64_t kv_heads) {
+  if (heads % kv_heads == 0)
+    return {};
+  return {ErrorCode::invalid_argument, fmt::format("--kv-heads: '{}' does not divide --heads {}", kv_heads, heads)};
 }
 
 AttentionProblem problemOf(const KernelOptions &o) {

@@ -4,6 +4,7 @@
 #include "bench_command.h"
 #include "cache_command.h"
 #include "compile_command.h"
+#include "decode_command.h"
 #include "devices_command.h"
 #include "program_commands.h"
 #include "tune_command.h"
@@ -69,6 +70,9 @@ int run(int argc, char **argv) {
   CompileOptions compile;
   CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
   addCompileOptions(*compile_command, compile);
+  DecodeOptions decode;
+  CLI::App *decode_command = app.add_subcommand("decode", "Run attention of new queries on a cache and time it.");
+  addDecodeOptions(*decode_command, decode);
   app.add_subcommand("devices", "List what kernels can run on.");
   CompareOptions compare;
   CLI::App *compare_command = app.add_subcommand("compare", "Compare the results of a kernel under two schedules.");
@@ -94,6 +98,8 @@ int run(int argc, char **argv) {
     return report(benchCommand(bench));
   if (compare_command->parsed())
     return report(compareCommand(compare));
+  if (decode_command->parsed())
+    return report(decodeCommand(decode));
   if (simt_command->parsed())
     return report(simtCommand(simt));
   if (cache_command->parsed())

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// One decoding problem on a device: compiled, with random inputs in its memory, ready to run again and again.
+#pragma once
+
+#include "tegula/plan.h"
+#include "workload/attention_check.h"
+#include "workload/cache_layout.h"
+#include "workload/decode_case.h"
+#include "workload/device_tensor.h"
+#include "workload/reruns.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tegula::tools {
+
+class DecodeRun {
+public:
+  /// Compiles and fills the inputs. Returns resource_exhausted if the tensors do not fit into the device's memory.
+  /// `cache` has the device's kernels. `decode` has at least one sequence.
+  static Expected<DecodeRun> make(const DecodeCase &decode, std::shared_ptr<Device> device, KernelCache &cache);
+
+  /// Gives the work to the device and does not wait for it.
+  Status run() const;
+
+  /// Fills the keys and values with NaN that no sequence has.
+  Status spoilUnused() const;
+
+  /// Returns each sequence as a problem of attention.
+  Expected<std::vector<CheckedRun>> sequences() const;
+
+  Expected<Reruns> rerun(int64_t runs) const;
+
+  Device &device() const { return *device_; }
+  Schedule schedule() const { return plan_.configuration("decode").schedule; }
+  double compileMs() const { return compile_ms_; } ///< From recording to loaded kernels.
+
+private:
+  using NamedTensor = std::pair<std::string, DeviceTensor>;
+
+  DecodeRun(const DecodeCase &decode, std::shared_ptr<Device> device, Plan plan, double compile_ms)
+      : decode_(decode), layout_(decode), device_(std::move(device)), plan_(std::move(plan)), compile_ms_(compile_ms) {}
+
+  Status allocate(const PlanSpec &spec);
+  Status fill() const;
+  Status fillFloats(const std::string &name, const DeviceTensor &tensor, uint64_t seed) const;
+  /// Puts the arguments in the order of the plan.
+  void arrange();
+  Status spoilUnusedRows(const DeviceTensor &tensor) const;
+  /// Returns the part of arrays of all tensors that belongs to a sequence.
+  AttentionArrays arraysOf(int64_t sequence, std::map<std::string_view, std::vector<float>> &arrays) const;
+  const DeviceTensor &tensor(std::string_view name) const;
+
+  DecodeCase decode_;
+  CacheLayout layout_;
+  std::shared_ptr<Device> device_;
+  Plan plan_;
+  double compile_ms_;
+  std::vector<NamedTensor> tensors_;
+  Buffer workspace_;
+  std::vector<Argument> arguments_;
+};
+
+} // namespace tegula::tools
