@@ -36,7 +36,7 @@ constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More
 constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
-constexpr int kUsualDim = 256, kMostValueDim = 512;
+constexpr int kMostValueDim = 512;
 constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
@@ -208,8 +208,8 @@ struct Sequence {
 class DecodeScores {
 public:
   DecodeScores(const Config &c, const Sizes32 &n, const Sequence &sequence, const Rows &rows, VariantViews tensors)
-      : c_(c), bands_(c.problem.variant.bands),
-        tensors_(tensors), head_{sequence.batch, asColumn(rows.head), wide(n.queries), wide(sequence.keys.end)},
+      : c_(c), bands_(c.problem.variant.bands), tensors_(tensors),
+        head_{sequence.batch, asColumn(rows.head), wide(n.queries), wide(sequence.keys.end)},
         query_(asColumn(rows.query)), begin_(sequence.keys.begin) {
     if (c.problem.causal)
       bands_.push_back({std::nullopt, 0, Alignment::bottom_right});
@@ -468,7 +468,7 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
-  if (std::max(problem.head_dim, problem.value_dim) > kUsualDim) { // Accumulators and tiles fill a multiprocessor.
+  if (std::max(problem.head_dim, problem.value_dim) > kUsualHeadDim) { // Accumulators and tiles fill a multiprocessor.
     if (!isHopper || sizeOf(problem.dtype) != 2)
       return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
     return {.block_m = rows > 16 ? 64 : 16,
@@ -624,7 +624,9 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     return PlanSpec("decode", std::move(kernels))
         .choice("num_spans", max(spans, 1), "decode")
         .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
-        .require(capacity <= kMaxDiagonal, "a sequence has room for more than 2^30 - 1024 keys")
+        .require(capacity <= kMaxDiagonal, problem.page_offsets
+                                               ? "all sequences together have room for more than 2^30 - 1024 keys"
+                                               : "a sequence has room for more than 2^30 - 1024 keys")
         .require(mostOf(c.schedule.block_n) <= kMostBlocks,
                  "all sequences together have room for more than 2^30 blocks of keys");
   });

@@ -22,7 +22,7 @@ void intervals(View own, View other, Value before, Value after, View begin, View
     const Value number = narrow(first) + iota(kChunk);
     const Value ends = select(number < sequences, own.gather(number + 1), 0x7fffffff);
     const Value falls = reduceMin(select(ends < own.gather(number), number + 1, 0x7fffffff), 0); // [1]
-    deviceAssert(falls == 0x7fffffff, "the first offset that is less than the one before it", falls);
+    deviceAssert(falls == 0x7fffffff, "the number of the first offset that is less than the one before it", falls);
     passed = passed + reduceSum(select(asRow(ends) <= asColumn(at), 1, 0), 1);
   }
   const Value sequence = min(passed, sequences - 1), last = other.gather(sequence + 1);

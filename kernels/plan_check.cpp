@@ -18,9 +18,9 @@ static_assert(kMostPositions == kMaxDiagonal);
 std::string text(int64_t number) { return std::to_string(number); }
 
 Status checkDim(const char *name, int size) {
-  if (size >= 1 && size <= kMostHeadDim)
+  if (size >= 1 && size <= kMaxHeadDim)
     return {};
-  return invalidArgument(name, "it is " + text(size) + "; it must be from 1 to " + text(kMostHeadDim));
+  return invalidArgument(name, "it is " + text(size) + "; it must be from 1 to " + text(kMaxHeadDim));
 }
 
 Status checkSize(const char *name, int64_t size, int64_t most) {
@@ -150,9 +150,9 @@ Status checkProducts(const AttentionProblem &problem) {
                                             text(keys.last_dim));
   }
   const int all = problem.head_dim + variant.productDims();
-  if (all > kMostHeadDim)
+  if (all > kMaxHeadDim)
     return {ErrorCode::unsupported, "head_dim and last_dim of the products of '" + variant.name + "' are " + text(all) +
-                                        " together; at most " + text(kMostHeadDim) + " are supported"};
+                                        " together; at most " + text(kMaxHeadDim) + " are supported"};
   return {};
 }
 

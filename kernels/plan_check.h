@@ -10,7 +10,9 @@
 namespace tegula {
 
 /// The largest head dimension: that of the keys of multi-head latent attention (DeepSeek-V2, 2024).
-inline constexpr int kMostHeadDim = 576;
+inline constexpr int kMaxHeadDim = 576;
+/// The largest head dimension whose tiles fit into the registers and the shared memory of all GPUs.
+inline constexpr int kUsualHeadDim = 256;
 
 Status checkProblem(const AttentionProblem &problem, const Schedule &schedule);
 Status checkShape(const AttentionShape &shape);

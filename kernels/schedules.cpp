@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The schedules that are used if the caller gives none. schedules.json has them.
 #include "schedules.h"
+
 #include "kernel_config.h"
+#include "plan_check.h"
 #include "spaces.h"
 #include "tegula/tuned_schedules.h"
 
@@ -73,13 +75,12 @@ const Row kRows[] = {
 
 constexpr std::string_view kContain = "flash2_forward_contain";
 
-/// The schedule of GPUs for rows of more than kMostUsualDim elements. All warps work on the same 16 rows, because the
+/// The schedule of GPUs for rows of more than kUsualHeadDim elements. All warps work on the same 16 rows, because the
 /// registers of one warp do not hold 16 rows of o.
-constexpr int kMostUsualDim = 256;
 const Schedule kOfLongRows = {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1, .roles = Roles::none};
 
 bool hasLongRows(const AttentionProblem &problem) {
-  return std::max(problem.head_dim + problem.variant.productDims(), problem.value_dim) > kMostUsualDim;
+  return std::max(problem.head_dim + problem.variant.productDims(), problem.value_dim) > kUsualHeadDim;
 }
 
 /// Returns a bound of the shared memory that an instance with kOfLongRows needs, in KiB: tiles of 16 rows of q, k, v
@@ -166,7 +167,7 @@ Status checkRoom(const Target &target, std::string_view program, const Attention
               ", for which '" + std::string(program) + "' needs " + std::to_string(kibOfLongRows(program, problem)) +
               " KiB of shared memory with " + std::string(toString(problem.dtype)) + "; " +
               (target.arch.empty() ? "an unknown GPU" : target.arch) + " has " + std::to_string(sharedKib(target)) +
-              ". Dimensions up to " + std::to_string(kMostUsualDim) + " always fit"};
+              ". Dimensions up to " + std::to_string(kUsualHeadDim) + " always fit"};
 }
 
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,

@@ -98,9 +98,7 @@ Status check(const Machine &machine, DecodeCase decode) {
 
 Expected<double> millisecondsOf(const Machine &machine, const DecodeCase &decode, double seconds) {
   Expected<DecodeRun> run = DecodeRun::make(decode, machine.device, machine.cache);
-  return run ? tools::medianMs(
-                   *machine.device, [&] { return run->run(); }, 1e3 * seconds)
-             : run.status();
+  return run ? tools::medianMs(*machine.device, [&] { return run->run(); }, 1e3 * seconds) : run.status();
 }
 
 } // namespace

@@ -205,7 +205,7 @@ void markInPlace(scf::ForOp loop) {
 
 //===-- Alias ----------------------------------------------------------------------------------------------------===//
 
-/// The largest other side of a product that reads each element of an operand once, or again at once.
+/// A product with at most this many rows or columns on the other side reads an operand about once.
 constexpr int64_t kFewRows = 16;
 /// The elements of the widest vector register.
 constexpr int64_t kMostLanes = 16;

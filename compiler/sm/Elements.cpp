@@ -9,9 +9,9 @@ namespace tegula::sm {
 
 std::optional<MmaElement> mmaElement(Type type) {
   if (type.isBF16() || type.isF16())
-    return MmaElement{.bytes = 2, .depth = 16, .kMajorOnly = false};
+    return MmaElement{.bytes = 2, .depth = 16, .mustBeKMajor = false};
   if (type.isF32())
-    return MmaElement{.bytes = 4, .depth = 8, .kMajorOnly = true};
+    return MmaElement{.bytes = 4, .depth = 8, .mustBeKMajor = true};
   return std::nullopt;
 }
 

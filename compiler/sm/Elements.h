@@ -17,12 +17,12 @@ struct MmaElement {
   int64_t bytes; ///< Size of an element.
   int64_t depth; ///< The depth that one wgmma sums: 32 bytes of each operand.
   /// True if an operand in shared memory must be K-major: neighbours along the depth are neighbours in memory.
-  bool kMajorOnly;
+  bool mustBeKMajor;
 
   int64_t panelColumns() const { return kPanelBytes / bytes; }
 };
 
-/// Returns the row of bf16, f16, or f32, of which the tensor cores read the bits of tf32. For all other types, no
+/// Returns the row of bf16, f16 or f32. For f32, the tensor cores read only the bits of tf32. For all other types, no
 /// lowering emits wgmma, and the result is empty.
 std::optional<MmaElement> mmaElement(mlir::Type type);
 

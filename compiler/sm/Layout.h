@@ -63,8 +63,8 @@ LayoutAttr warpgroupLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int
 LayoutAttr rowMajorLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t vector, int64_t warps);
 
 /// Returns a layout of a matrix in which each lane holds squares of `side` x `side` elements. It then reads whole rows
-/// and writes whole columns of a square. The squares of a warp are two or more columns wide, as those of eight lanes
-/// meet few banks in both directions.
+/// and writes whole columns of a square. A warp covers at least two squares along a row. Eight lanes then touch few
+/// banks twice, both in reads of rows and in writes of columns. The layout may reach beyond the shape.
 LayoutAttr squaresLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t side, int64_t warps);
 
 /// Returns the layout after dimension `dim` has been reduced and removed, which is also the layout of the source of a

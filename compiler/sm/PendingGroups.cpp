@@ -24,6 +24,9 @@ public:
   }
   /// Ends the stores from a buffer.
   void end(Value buffer) { ages_.erase(buffer); }
+  void endAllStores() {
+    ages_.remove_if([](const auto &entry) { return !isa<InflightType>(entry.first.getType()); });
+  }
   bool isPending(Value buffer) const { return ages_.contains(buffer); }
   int64_t of(Value handle) const { return ages_.lookup(handle); }
   /// Lets each of `heirs` stand for the MMA in flight that one of `values` stands for.
@@ -84,7 +87,9 @@ private:
 
   /// Adds nothing on a path without a store, such as that to the first iteration of a loop.
   void addStoreWait(TmaStoreWaitOp wait) {
-    Value buffer = wait.getShared() ? tile::rootOf(wait.getShared()) : Value();
+    if (!wait.getShared())
+      return ages_.endAllStores();
+    Value buffer = tile::rootOf(wait.getShared());
     if (ages_.isPending(buffer))
       addWait(wait, buffer);
     ages_.end(buffer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many younger MMAs or stores may still run when a wait for an older one is over, and what comes before such a
+// How many younger MMAs or stores may still run when a wait for an older one is over, and which write lacks such a
 // wait.
 #pragma once
 

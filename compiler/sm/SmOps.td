@@ -123,8 +123,8 @@ def Sm_ToSharedOp : Sm_Op<"to_shared", [Pure]> {
 def Sm_TransposeOp : Sm_Op<"transpose"> {
   let summary = "the transpose of a tile in shared memory, in shared memory";
   let description = [{
-    For an operand that the tensor cores must read K-major, while memory has it the other way. `plan-roles` decides who
-    transposes the tile: a role of its own or the warps that compute.
+    For an operand that the tensor cores must read K-major, while memory has it the other way. `plan-roles` decides
+    which warps transpose the tile: those of a role of its own or those that compute.
 
     ```mlir
     %bt = sm.transpose %b : !sm.shared<32x128xf32, 128> -> !sm.shared<128x32xf32, 128>
@@ -380,7 +380,8 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [Sm_Async]> {
 def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "waits until TMA has read what this thread stores from a buffer";
   let description = [{
-    One lane starts the stores of its warp, so the other lanes may write the buffer after another `sm.barrier warp`.
+    One lane starts the stores of its warp, so the other lanes may write the buffer only after an `sm.barrier warp` that
+    follows.
     Without a buffer, the op waits for all stores and additions of the thread.
 
     `pending` is the number of younger stores that may still run. `count-waits` sets it; without it, none may.
@@ -563,7 +564,7 @@ def Sm_ProducerStoreOp : Sm_Op<"producer_store", [Sm_RoleEvents]> {
     mbarrier, which counts the warps.
 
     In a channel `per_warpgroup`, which warpgroups fill for each other, a warp arrives at the mbarrier of its warpgroup.
-    An `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots, and no
+    An `sm.consumer_wait` for the slot returns when all warpgroups have stored it. No op releases the slots, and no
     store waits: the channel must have enough slots that every reader of a tile is over when its slot is written again.
     `exchange-tiles` counts them.
 

@@ -226,7 +226,8 @@ LogicalResult WgmmaOp::verify() {
       lhs && lhs.getElementType() != getRhs().getType().getElementType())
     return emitOpError("multiplies ") << lhs << " by " << getRhs().getType() << "; both need one element type";
   auto held = dyn_cast<RankedTensorType>(getLhs().getType());
-  if (mmaElement(getRhs().getType().getElementType())->kMajorOnly && (held || getTransposeLhs() || !getTransposeRhs()))
+  if (mmaElement(getRhs().getType().getElementType())->mustBeKMajor &&
+      (held || getTransposeLhs() || !getTransposeRhs()))
     return emitOpError("reads ") << getRhs().getType()
                                  << "; such operands must be K-major in shared memory: the depth lies along their rows";
   if (held && !held.getElementType().isInteger(32))

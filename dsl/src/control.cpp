@@ -303,8 +303,7 @@ void print(std::string_view label, Operand x, Location where) {
 }
 
 void print(std::string_view label, Operand x, Operand condition, Location where) {
-  when(
-      condition, [&] { print(label, x, where); }, {}, where);
+  when(condition, [&] { print(label, x, where); }, {}, where);
 }
 
 void deviceAssert(Operand condition, std::string_view label, Operand x, Location where) {

@@ -139,7 +139,8 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot, a print and an assert, its label.
+  /// An attribute as it is written; for a parameter, its name; for a dot, a print and an assert, its label.
+  std::string text;
   int64_t number = 0; ///< An axis, a first column, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,12 +12,12 @@
 namespace tegula::ggml {
 namespace {
 
-using host::ErrorCode;
 using host::Expected;
 using host::Status;
 
-/// The most rows of a head of k, queries times query heads, that decoding computes faster than the forward pass.
-constexpr int64_t kMostDecodeRows = 64;
+/// Decoding computes up to this number of rows of a head of k, queries times query heads, faster than the forward pass.
+constexpr int64_t kMaxDecodeRows = 64;
+constexpr int64_t kMaxDecodeValueDim = 512;
 
 // An element of the mask is added to the score; -inf hides the key. With ALiBi, the slope of the head multiplies it.
 constexpr const char *kAddedMask = "variant 1\n"
@@ -52,25 +53,17 @@ int32_t dtypeOf(ggml_type type) {
   return type == GGML_TYPE_F16 ? TEGULA_F16 : type == GGML_TYPE_BF16 ? TEGULA_BF16 : TEGULA_F32;
 }
 
-/// Returns why tensors have types or sizes that tegula.h has no words for.
-Status checkTensors(const Operation &o) {
-  const auto unsupported = [](const std::string &message) { return Status(ErrorCode::unsupported, message); };
-  if (o.k.type != o.v.type)
-    return unsupported(std::string("k is ") + ggml_type_name(o.k.type) + " and v " + ggml_type_name(o.v.type) +
-                       "; they must have one type");
-  if (o.k.type != GGML_TYPE_F32 && o.k.type != GGML_TYPE_F16 && o.k.type != GGML_TYPE_BF16)
-    return unsupported(std::string("k is ") + ggml_type_name(o.k.type) + "; it must be f32, f16 or bf16");
-  if (o.q.type != GGML_TYPE_F32)
-    return unsupported(std::string("q is ") + ggml_type_name(o.q.type) + "; it must be f32");
-  if (o.k.ne[3] != o.batch() || o.v.ne[3] != o.batch())
-    return unsupported("k and v must have the batch of q");
-  if (o.mask != nullptr) {
-    const bool repeats =
-        (o.mask->ne[2] == 1 || o.mask->ne[2] == o.heads()) && (o.mask->ne[3] == 1 || o.mask->ne[3] == o.batch());
-    if (o.mask->type != GGML_TYPE_F16 || !repeats)
-      return unsupported("the mask must be f16, and have 1 or all heads and entries of the batch");
-  }
-  return {};
+bool isOneOrAll(int64_t size, int64_t all) { return size == 1 || size == all; }
+
+/// Returns whether tegula.h has words for the types and sizes of the tensors.
+bool hasLegalTensors(const Operation &o) {
+  const bool hasTypes = o.q.type == GGML_TYPE_F32 && o.k.type == o.v.type &&
+                        (o.k.type == GGML_TYPE_F32 || o.k.type == GGML_TYPE_F16 || o.k.type == GGML_TYPE_BF16);
+  const bool hasSizes =
+      o.k.ne[1] == o.v.ne[1] && o.k.ne[2] == o.v.ne[2] && o.k.ne[3] == o.batch() && o.v.ne[3] == o.batch();
+  return hasTypes && hasSizes &&
+         (o.mask == nullptr || (o.mask->type == GGML_TYPE_F16 && isOneOrAll(o.mask->ne[2], o.heads()) &&
+                                isOneOrAll(o.mask->ne[3], o.batch())));
 }
 
 tegula_attention_problem problemOf(const Operation &o) {
@@ -86,6 +79,10 @@ tegula_attention_problem problemOf(const Operation &o) {
   if (o.mask != nullptr)
     problem.variant_text = o.max_bias > 0 ? kSlopedMask : kAddedMask;
   return problem;
+}
+
+ProblemKey keyOf(const tegula_attention_problem &problem) {
+  return {problem.dtype, problem.head_dim, problem.value_dim, problem.sinks, problem.variant_text, problem.softcap};
 }
 
 /// Returns a tensor whose sizes and strides are `shape` and those of a ggml tensor, by its dimensions `order`. A size
@@ -234,22 +231,29 @@ Status launchForward(const host::Context &context, tegula_attention_problem prob
 
 } // namespace
 
-Status supports(const host::Context &context, const ggml_tensor &op) {
-  const Operation o = operationOf(op);
-  const Status status = checkTensors(o);
-  return status.ok() ? context.supports(problemOf(o)) : status;
-}
-
-bool Attention::DecodeKey::operator<(const DecodeKey &other) const {
-  const auto fields = [](const DecodeKey &key) {
-    return std::tie(key.dtype, key.head_dim, key.value_dim, key.rows, key.sinks, key.text, key.softcap);
+bool ProblemKey::operator<(const ProblemKey &other) const {
+  const auto fields = [](const ProblemKey &key) {
+    return std::tie(key.dtype, key.head_dim, key.value_dim, key.sinks, key.text, key.softcap);
   };
   return fields(*this) < fields(other);
 }
 
+bool supports(const host::Context &context, const ggml_tensor &op) {
+  static std::mutex mutex;
+  static auto &answers = *new std::map<ProblemKey, bool>;
+  const Operation o = operationOf(op);
+  if (!hasLegalTensors(o))
+    return false;
+  const tegula_attention_problem problem = problemOf(o);
+  const std::lock_guard lock(mutex);
+  const auto [answer, isNew] = answers.try_emplace(keyOf(problem));
+  if (isNew)
+    answer->second = context.supports(problem).ok();
+  return answer->second;
+}
+
 Expected<host::Plan> Attention::decodePlan(const tegula_attention_problem &problem, int32_t rows) {
-  const DecodeKey key = {problem.dtype, problem.head_dim,     problem.value_dim, rows,
-                         problem.sinks, problem.variant_text, problem.softcap};
+  const std::pair<ProblemKey, int32_t> key(keyOf(problem), rows);
   const auto found = decode_plans_.find(key);
   if (found != decode_plans_.end())
     return found->second;
@@ -267,7 +271,7 @@ Status Attention::compute(const ggml_tensor &op) {
   const tegula_attention_problem problem = problemOf(o);
   Tensors tensors(o);
   Status status;
-  if (o.rows() <= kMostDecodeRows) {
+  if (o.rows() <= kMaxDecodeRows && o.v.ne[0] <= kMaxDecodeValueDim) {
     int32_t rows = 1; // The next power of two: few kernels serve all numbers of rows.
     while (rows < o.rows())
       rows *= 2;

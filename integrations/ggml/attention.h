@@ -10,8 +10,17 @@
 
 namespace tegula::ggml {
 
-/// Returns ok, or why Attention does not compute an operation. Compiles nothing.
-host::Status supports(const host::Context &context, const ggml_tensor &op);
+/// Returns whether Attention computes an operation. Compiles nothing, and keeps answers.
+bool supports(const host::Context &context, const ggml_tensor &op);
+
+/// The fields in which the problems of operations differ.
+struct ProblemKey {
+  int32_t dtype, head_dim, value_dim, sinks;
+  const char *text; ///< A constant, or null.
+  double softcap;
+
+  bool operator<(const ProblemKey &other) const;
+};
 
 /// Computes operations for which supports() returns ok. One thread at a time may use an object.
 class Attention {
@@ -22,19 +31,10 @@ public:
   host::Status compute(const ggml_tensor &op);
 
 private:
-  /// The fields of a problem that differ between two operations that have decoding plans.
-  struct DecodeKey {
-    int32_t dtype, head_dim, value_dim, rows, sinks;
-    const char *text;
-    double softcap;
-
-    bool operator<(const DecodeKey &other) const;
-  };
-
   host::Expected<host::Plan> decodePlan(const tegula_attention_problem &problem, int32_t rows);
 
   host::Context context_;
-  std::map<DecodeKey, host::Plan> decode_plans_;
+  std::map<std::pair<ProblemKey, int32_t>, host::Plan> decode_plans_; ///< By problem and rows.
 };
 
 } // namespace tegula::ggml

@@ -75,9 +75,13 @@ void freeBackend(ggml_backend_t backend) {
   delete backend;
 }
 
+/// llama.cpp calls it before each graph, mostly with the same number.
 void setThreads(ggml_backend_t backend, int threads) {
-  stateOf(backend).threads = threads;
-  stateOf(backend).attention.reset();
+  BackendState &state = stateOf(backend);
+  if (threads == state.threads)
+    return;
+  state.threads = threads;
+  state.attention.reset();
 }
 
 ggml_guid_t guid() {
@@ -119,7 +123,7 @@ ggml_backend_buffer_t bufferFrom(ggml_backend_dev_t, void *memory, size_t bytes,
 bool supportsOperation(ggml_backend_dev_t, const ggml_tensor *op) {
   if (op->op != GGML_OP_FLASH_ATTN_EXT)
     return isFree(op->op);
-  return sharedContext().ok() && tegula::ggml::supports(*sharedContext(), *op).ok();
+  return sharedContext().ok() && tegula::ggml::supports(*sharedContext(), *op);
 }
 
 bool supportsBuffer(ggml_backend_dev_t, ggml_backend_buffer_type_t type) { return ggml_backend_buft_is_host(type); }

@@ -68,7 +68,8 @@ TEST(Artifact, DebugSitesGoBothWays) {
 
 TEST(CompileRequest, DebugOptionsGoBothWays) {
   for (FiniteCheck check : {FiniteCheck::none, FiniteCheck::nan, FiniteCheck::inf}) {
-    const CompileRequest request{.program = "p", .debug = {.print = true, .check_finite = check, .device_asserts = true}};
+    const CompileRequest request{.program = "p",
+                                 .debug = {.print = true, .check_finite = check, .device_asserts = true}};
     const Expected<CompileRequest> parsed = parseCompileRequest(serialize(request));
     ASSERT_TRUE(parsed.ok()) << parsed.status().message();
     EXPECT_EQ(parsed->debug, request.debug);

@@ -255,8 +255,8 @@ constexpr GoldenProgram kPrograms[] = {
      [] { return record("pairs", pairs, tensor("x", f32, 2), tensor("angle", f32, 2), tensor("dx", f32, 2)); }},
     {"conditions",
      [] {
-       return record("conditions", conditions, tensor("x", f32, 2), tensor("seen", DType::i1, 2),
-                     tensor("out", f32, 2), tensor("flags", DType::i1, 1));
+       return record("conditions", conditions, tensor("x", f32, 2), tensor("seen", DType::i1, 2), tensor("out", f32, 2),
+                     tensor("flags", DType::i1, 1));
      }},
     {"segments",
      [] {

@@ -650,6 +650,31 @@ Status launch(const Plan &plan, const std::vector<tegula_argument> &arguments) {
   return plan.launch(args);
 }
 
+TEST(Call, PackedSequencesAssertOffsets) {
+  tegula_context_options options = test::options();
+  options.device_asserts = 1;
+  const Context context = makeContext(options);
+  const Expected<Plan> plan = context.packedPlan();
+  ASSERT_TRUE(isOk(plan.status()));
+  int32_t of_q[] = {0, 3, 2, 4}, of_k[] = {0, 1, 2, 4}, numbers[4][4];
+  const tegula_tensor q = tensor(of_q, TEGULA_I32, {4}), k = tensor(of_k, TEGULA_I32, {4});
+  std::vector<tegula_tensor> written;
+  for (auto &row : numbers)
+    written.push_back(tensor(row, TEGULA_I32, {4}));
+  std::vector<tegula_argument> arguments = {argument(q), argument(k), argument(int32_t(-1)), argument(int32_t(0))};
+  for (const tegula_tensor &row : written)
+    arguments.push_back(argument(row));
+  Status status = launch(*plan, arguments);
+  EXPECT_EQ(status.code(), ErrorCode::launch_failed);
+  EXPECT_THAT(status.message(), HasSubstr("assertion failed: the number of the first offset that is less than the one "
+                                          "before it = 2 (program instance 0, 0, 0"));
+  of_q[1] = 2;
+  EXPECT_TRUE(isOk(launch(*plan, arguments)));
+  of_k[3] = 5;
+  EXPECT_THAT(launch(*plan, arguments).message(),
+              HasSubstr("assertion failed: the last offset, and the positions that there are: i32 [2]"));
+}
+
 /// Two new keys rotate, and end up in pages of 3.
 TEST(Call, AppendsToPages) {
   const Context context = makeContext();

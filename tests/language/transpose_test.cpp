@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Products whose right operand the tensor cores cannot read as memory has it: a role of its own transposes it. The
-// results are those of double precision within the rounding of tf32.
+// Products whose right operand the tensor cores cannot read as memory has it. A role of its own transposes small tiles,
+// and the warps that compute transpose large ones. The results are those of double precision within the rounding of
+// tf32.
 #include "language/hopper.h"
 #include "language/hopper_programs.h"
 #include "sass/fences.h"
@@ -62,7 +63,13 @@ TEST(Transpose, TilesThatEndOutside) {
 
 TEST(Transpose, NarrowTiles) { Product(136, 72, 104).runAndCheck(recordTf32Product(128, 32), {.x = 2, .y = 3}); }
 
-TEST(Transpose, WideTiles) { Product(72, 264, 100).runAndCheck(recordTf32Product(128, 256), {.x = 1, .y = 2}); }
+/// Columns that are no power of two: the layout reaches beyond the tile.
+TEST(Transpose, TilesOf96Columns) { Product(136, 200, 72).runAndCheck(recordTf32Product(128, 96), {.x = 2, .y = 3}); }
+
+TEST(Transpose, WideTilesAreTransposedByAllWarps) {
+  EXPECT_THAT(textOf(*recordTf32Product(128, 256), kSchedule, "roles"), Not(HasSubstr("transpose warps")));
+  Product(72, 264, 100).runAndCheck(recordTf32Product(128, 256), {.x = 1, .y = 2});
+}
 
 /// Rows of 65 elements keep TMA from addressing B: one warp copies the tiles.
 TEST(Transpose, OfTilesThatAWarpCopies) {
@@ -117,8 +124,9 @@ TEST(Transpose, OfAComputedTile) {
 TEST(Transpose, PtxasAssemblesIt) {
   if (!testing::hasAssembler())
     return missingTool("ptxas");
-  for (const Expected<Program> &program : {recordTf32Product(128, 128), recordTf32Product(128, 256), recordTf32Rows(),
-                                           recordTf32Square(), recordDrawnTf32Product()}) {
+  for (const Expected<Program> &program :
+       {recordTf32Product(128, 128), recordTf32Product(128, 96), recordTf32Product(128, 256), recordTf32Rows(),
+        recordTf32Square(), recordDrawnTf32Product()}) {
     Expected<testing::Assembled> assembled = testing::assemble(ptxOf(*program, kSchedule));
     ASSERT_TRUE(assembled.ok()) << assembled.status().message();
     EXPECT_EQ(assembled->report.spill_bytes, 0);

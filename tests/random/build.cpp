@@ -66,8 +66,7 @@ private:
     case Op::when:
       if (node.otherwise.empty())
         return tegula::when(operand(node, 0), [&] { run(node.then); });
-      return tegula::when(
-          operand(node, 0), [&] { run(node.then); }, [&] { run(node.otherwise); });
+      return tegula::when(operand(node, 0), [&] { run(node.then); }, [&] { run(node.otherwise); });
     case Op::softmax:
       softmaxes_[node.id] = std::make_unique<OnlineSoftmax>(node.shape[0], node.shape[1]);
       return;

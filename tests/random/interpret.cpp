@@ -150,9 +150,8 @@ private:
     case Op::load:
       return load(node);
     case Op::gather:
-      return each(node.shape, [&](const Shape &at) {
-        return element(node, {broadcasted(node, 0, at), broadcasted(node, 1, at)});
-      });
+      return each(node.shape,
+                  [&](const Shape &at) { return element(node, {broadcasted(node, 0, at), broadcasted(node, 1, at)}); });
     case Op::transpose:
       return each(node.shape, [&](const Shape &at) { return at2(operand(node, 0), at[1], at[0]); });
     case Op::asColumn:

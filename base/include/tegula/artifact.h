@@ -96,7 +96,7 @@ struct TensorMap {
 /// A statement of a program that writes records while the kernel runs.
 struct DebugSite {
   enum class Kind : uint8_t {
-    print,   ///< A record has all elements of the value, in row-major order.
+    print, ///< A record has all elements of the value, in row-major order.
     /// A record has all elements of the value of an assertion that failed, in row-major order.
     assertion,
     element, ///< A record has the row-major index of an element that is not finite, and its bits as an f32.

@@ -201,7 +201,7 @@ private:
                       Value right) {
     Value acc = inLayout(b, dot.getAcc(), accumulators);
     bool transposesLeft = isReadTransposed(dot, left), transposesRight = isTransposed(dot, rhs);
-    if (sm::mmaElement(dot.getRhs().getType().getElementType())->kMajorOnly) {
+    if (sm::mmaElement(dot.getRhs().getType().getElementType())->mustBeKMajor) {
       left = std::exchange(transposesLeft, false) ? transposedShared(left) : left;
       right = std::exchange(transposesRight, true) ? right : transposedShared(right);
     }

@@ -12,12 +12,12 @@ def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
     stays as it is, with a remark; later passes then let all warps copy.
 
     - An `sm.load_shared` gets `tile.role = "load"` if its position follows from scalars and loop variables alone, TMA
-      can copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop
-      that stays with all warps says why.
+      can copy it, and its readers are MMAs and reads, at least one of them an `sm.wgmma`. A tile that must be
+      transposed has at most 4,096 elements. A remark at each such load in a loop that stays with all warps says why.
     - A `tile.load` of 1-, 2- or 4-byte elements in a loop gets it if it is a matrix of at least 1,024 elements of which
       each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
-    - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The tile has
-      at most 4,096 elements, because the role holds it in registers.
+    - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The role
+      holds the tile in registers, and must leave enough of them to the role `compute`.
     - A loop around such loads gets `tile.slots`: `tile.num_stages` in an innermost loop, two in an outer one.
     - The function gets `sm.roles`: the role `compute` of `tile.num_warps` warps, and the role `load` of one warp. With
       the two warps of the role `transpose`, if any, it has a warpgroup of its own. The pass divides the registers by

@@ -52,18 +52,19 @@ struct Registers {
 };
 } // namespace
 
-/// Returns the needs of the role that loads. Loops over work need 40 registers. It gets only 24 beside a loop with
-/// many accumulators, so that the role that computes does not spill.
+/// Returns the needs of the role that loads. Loops over work need 40 registers. It gets only 24 if a loop has many
+/// accumulators, so that the role that computes does not spill.
 static Demand demandOfLoads(int64_t accumulators) {
   constexpr int64_t manyAccumulators = 192;
   return {accumulators > manyAccumulators ? 24 : 32, 40};
 }
 
-/// Returns the needs of the role that transposes tiles of at most `elements` elements. It holds a tile in registers.
+constexpr int64_t kForAddresses = 40; ///< The registers that a thread needs beside the elements that it holds.
+
+/// Returns the needs of the role that transposes tiles of which a thread holds at most `elements`, in registers.
 static Demand demandOfTransposes(int64_t elements) {
-  constexpr int64_t forAddresses = 40, unit = 8;
-  const auto registers =
-      static_cast<int64_t>(llvm::alignTo(forAddresses + elements / (kTransposeWarps * sm::kWarpSize), unit));
+  constexpr int64_t unit = 8;
+  const auto registers = static_cast<int64_t>(llvm::alignTo(kForAddresses + elements, unit));
   return {registers, registers};
 }
 
@@ -83,8 +84,9 @@ public:
   explicit RolePlanning(func::FuncOp function) : function_(function), b_(function.getContext()) {}
 
   LogicalResult run() {
-    if (failed(verifySlots()) || failed(planOperands()))
+    if (failed(verifyRoles()) || failed(verifySlots()) || failed(planOperands()))
       return failure();
+    keepRegisters();
     if (llvm::none_of(llvm::make_first_range(planned_), isInLoop)) {
       function_.emitRemark(tile::nameSetting(function_, "roles=load"))
           << " has no effect: no loop loads tiles that a producer could load; all warps copy";
@@ -100,6 +102,17 @@ public:
 
 private:
   int64_t setting(StringRef name, int64_t otherwise) const { return tile::setting(function_, name, otherwise); }
+
+  /// Checks the preset of the function's roles.
+  LogicalResult verifyRoles() {
+    auto preset = function_->getAttrOfType<ArrayAttr>(kRoles);
+    if (!preset || (!preset.empty() && nameOf(preset[0]) == kCompute &&
+                    llvm::any_of(preset, [](Attribute role) { return nameOf(role) == kLoad; })))
+      return success();
+    return function_.emitError("has ") << kRoles << " of which the first is not 'compute', or none is 'load'";
+  }
+
+  static StringRef nameOf(Attribute role) { return cast<sm::RoleAttr>(role).getName(); }
 
   //===-- Slots ---------------------------------------------------------------------------------------------------===//
 
@@ -144,7 +157,10 @@ private:
       return success();
     planned_.push_back({op, kLoad});
     auto load = dyn_cast<sm::LoadSharedOp>(op);
-    if (sm::TransposeOp transpose = load ? transposeOf(load) : sm::TransposeOp())
+    sm::TransposeOp transpose = load ? transposeOf(load) : sm::TransposeOp();
+    if (transpose && transpose->hasAttr(kRole) && transpose->getAttr(kRole) != b_.getStringAttr(kTranspose))
+      return refusePreset(transpose, "the role of a transpose follows from that of the load");
+    if (transpose)
       planned_.push_back({transpose, kTranspose});
     return success();
   }
@@ -153,10 +169,10 @@ private:
     return llvm::any_of(load->getUsers(), llvm::IsaPred<sm::TransposeOp>);
   }
 
-  /// Returns why no role beside `compute` can bring a tile, perhaps transposed, to MMAs; empty if one can.
+  /// Returns why no role other than `compute` can bring a tile, perhaps transposed, to MMAs; empty if one can.
   static std::string whyNotOperand(sm::LoadSharedOp load) {
     if (!feedsWgmma(readTileOf(load)))
-      return "other ops than MMAs read its transpose, or MMAs read both";
+      return "ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose";
     if (transposeOf(load) && ShapedType::getNumElements(load.getType().getShape()) > kMostTransposed)
       return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " elements, in registers";
     return whyNotProducerLoaded(load);
@@ -179,8 +195,11 @@ private:
     constexpr int64_t ofMbarriers = 1 << 10;
     room_ = setting("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room_ -= bytesBesideRings(function_);
-    for (auto [op, role] : planned_)
-      room_ -= ringBytes(op, cast<sm::SharedType>(op->getResult(0).getType()));
+    // All warps copy the tiles of other loads to slots, too, and keep a transpose once.
+    function_.walk([&](sm::LoadSharedOp load) { room_ -= ringBytes(load, load.getType()); });
+    function_.walk([&](sm::TransposeOp transpose) {
+      room_ -= isPlanned(transpose) ? ringBytes(transpose, transpose.getType()) : transpose.getType().bytes();
+    });
     for (bool arePreset : {true, false}) {
       WalkResult search = function_.walk([&](tile::LoadOp load) {
         const bool isNext = load->hasAttr(kRole) == arePreset;
@@ -198,19 +217,58 @@ private:
     const int64_t bytes = ringBytes(load, boxType(load.getResult().getType()));
     if (!load->hasAttr(kRole) && bytes > room_)
       return success();
-    room_ -= bytes;
-    return plan(load, "");
+    if (failed(plan(load, "")))
+      return failure();
+    room_ -= isPlanned(load) ? bytes : 0;
+    return success();
   }
+
+  /// Returns the elements of a tile that a thread of the role `transpose` holds.
+  static int64_t elementsOfThread(sm::TransposeOp transpose) {
+    auto tile = cast<sm::SharedType>(transpose.getSource().getType());
+    return sm::countOf(transposingLayout(tile, kTransposeWarps).getRegisters());
+  }
+
+  bool isPlanned(Operation *op) const { return llvm::is_contained(llvm::make_first_range(planned_), op); }
 
   //===-- Roles ---------------------------------------------------------------------------------------------------===//
 
-  /// Returns the elements of the largest tile that the role `transpose` transposes; 0 if it has none.
+  /// Returns the most elements that a thread of the role `transpose` holds; 0 if there is no such role.
   int64_t transposedElements() const {
     int64_t most = 0;
     for (auto [op, role] : planned_)
       if (auto transpose = dyn_cast<sm::TransposeOp>(op))
-        most = std::max(most, ShapedType::getNumElements(transpose.getType().getShape()));
+        most = std::max(most, elementsOfThread(transpose));
     return most;
+  }
+
+  Registers registersWith(int64_t transposed) const {
+    const int64_t warps = setting("tile.num_warps", 4);
+    const Demand others =
+        transposed ? demandOfTransposes(transposed) : demandOfLoads(accumulatorRegisters(function_, warps));
+    return divideRegisters(warps, others, setting("tile.instances_per_sm", 1));
+  }
+
+  /// Returns whether the preset of the roles has one that transposes or, without a preset, whether it would leave
+  /// enough registers to the role that computes.
+  bool mayTranspose(int64_t transposed) const {
+    if (auto preset = function_->getAttrOfType<ArrayAttr>(kRoles))
+      return llvm::any_of(preset, [](Attribute role) { return nameOf(role) == kTranspose; });
+    return registersWith(transposed).compute >=
+           accumulatorRegisters(function_, setting("tile.num_warps", 4)) + kForAddresses;
+  }
+
+  /// Leaves the transposes to the role that computes if no other role may have them.
+  void keepRegisters() {
+    const int64_t transposed = transposedElements();
+    if (!transposed || mayTranspose(transposed))
+      return;
+    llvm::erase_if(planned_, [&](auto entry) {
+      auto load = dyn_cast<sm::LoadSharedOp>(entry.first);
+      if (load && transposeOf(load))
+        load.emitRemark("all warps copy and transpose this tile: a role for it would leave them too few registers");
+      return entry.second == kTranspose || (load && transposeOf(load));
+    });
   }
 
   LogicalResult planRegisters() {
@@ -218,9 +276,7 @@ private:
       return success();
     const int64_t warps = setting("tile.num_warps", 4), instances = setting("tile.instances_per_sm", 1);
     const int64_t transposed = transposedElements();
-    const Registers registers = divideRegisters(
-        warps, transposed ? demandOfTransposes(transposed) : demandOfLoads(accumulatorRegisters(function_, warps)),
-        instances);
+    const Registers registers = registersWith(transposed);
     if (registers.compute < sm::kMinRegisters)
       return function_.emitError("num_warps of ")
              << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.compute

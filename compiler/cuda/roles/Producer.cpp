@@ -13,11 +13,15 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-Value cuda::readTransposed(LocBuilder &b, Value tile, int64_t warps) {
+sm::LayoutAttr cuda::transposingLayout(sm::SharedType tile, int64_t warps) {
   constexpr int64_t bytesOfAccess = 16;
+  return sm::squaresLayout(tile.getContext(), tile.getShape(), bytesOfAccess / tile.elementBytes(), warps);
+}
+
+Value cuda::readTransposed(LocBuilder &b, Value tile, int64_t warps) {
   auto type = cast<sm::SharedType>(tile.getType());
   const int64_t rows = type.getShape()[0], columns = type.getShape()[1];
-  const auto layout = sm::squaresLayout(b.getContext(), type.getShape(), bytesOfAccess / type.elementBytes(), warps);
+  const sm::LayoutAttr layout = transposingLayout(type, warps);
   Value held = sm::ReadOp::create(b, RankedTensorType::get({rows, columns}, type.getElementType(), layout), tile,
                                   /*reshaped=*/false);
   auto transposed = RankedTensorType::get({columns, rows}, type.getElementType(), sm::permuted(layout, {1, 0}));

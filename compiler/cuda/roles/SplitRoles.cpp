@@ -56,7 +56,10 @@ static void split(func::FuncOp function, ArrayAttr planned) {
     if (role.name() != kCompute)
       buildProducer(rings, role);
   buildConsumers(rings, roles);
-  roles.walk([](Loop loop) { loop->removeAttr(kSlots); });
+  roles.walk([](Operation *op) {
+    op->removeAttr(kSlots);
+    op->removeAttr(kRole);
+  });
 }
 
 /// Lets the warps that compute transpose the tiles that no other role transposes.

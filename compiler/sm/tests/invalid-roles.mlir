@@ -709,3 +709,31 @@ func.func @a_write_of_what_tma_reads(%o: !tile.view<2xbf16>, %n: index, %c: i1, 
   }
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Each write comes after a wait on all paths: one for the buffer, or one for all stores.
+!tile = !sm.shared<64x64xbf16, 128>
+func.func @writes_after_waits(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: tensor<64x64xbf16, #c>) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc : !tile
+      scf.for %i = %c0 to %n step %c64 {
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        scf.if %c {
+          sm.tma_store_wait %s : !tile
+        } else {
+          sm.tma_store_wait
+        }
+      }
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}

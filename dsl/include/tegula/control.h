@@ -74,7 +74,8 @@ class Block {
 public:
   Block() = default;
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, Block> && std::invocable<F &>) Block(F &&function)
+    requires(!std::same_as<std::remove_cvref_t<F>, Block> && std::invocable<F &>)
+  Block(F &&function)
       : object_(const_cast<void *>(static_cast<const void *>(&function))),
         call_([](void *object) { (*static_cast<std::remove_reference_t<F> *>(object))(); }) {}
   void operator()() const {

@@ -135,8 +135,8 @@ typedef struct tegula_context_options {
    * the element that is the first one not finite. */
   int32_t check_finite;
   /* Not 0: TEGULA_LAUNCH_FAILED names the first deviceAssert() of a kernel whose condition is false. Decoding asserts that
-   * lengths and the pages that sequences need exist, and tegula_plan_create_packed that offsets do not decrease and end
-   * where the tensors do. Kernels with assertions are slow, and each launch waits. */
+   * lengths and the pages that sequences need exist, and tegula_plan_create_packed that offsets do not decrease, and do
+   * not end after the tensors. Kernels with assertions are slow, and each launch waits. */
   int32_t device_asserts;
 } tegula_context_options;
 

@@ -107,9 +107,8 @@ template <class Rule, class Result, class... Arguments> class VariantFunction {
 public:
   VariantFunction() = default;
   template <class Function>
-  requires(!std::same_as<Function, VariantFunction>)
-      VariantFunction(Function function, Location where = Location::current())
-      : where_(where) {
+    requires(!std::same_as<Function, VariantFunction>)
+  VariantFunction(Function function, Location where = Location::current()) : where_(where) {
     constexpr bool takes = std::is_invocable_v<Function &, Arguments...>;
     if constexpr (Rule::template takes<takes>())
       if constexpr (Rule::template returns<std::is_invocable_r_v<Result, Function &, Arguments...>>())

@@ -67,8 +67,8 @@ struct DecodeProblem {
 /// columns of k, which has one head.
 ///
 /// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table of the sequence as what these
-/// hold. What lies before the first or after the last key of a sequence reaches no result, even if it is NaN. A page that
-/// does not exist reads as zeros. A query that sees no key gives o = 0 and lse = -inf, or the sink.
+/// hold. What lies before the first or after the last key of a sequence reaches no result, even if it is NaN. A page
+/// that does not exist reads as zeros. A query that sees no key gives o = 0 and lse = -inf, or the sink.
 ///
 /// The blocks of keys of all sequences are shared equally among the program instances of the device. A sequence whose
 /// keys several instances read is merged at the end (FlashDecoding, Dao et al. 2023). Results depend by rounding on the

@@ -151,8 +151,7 @@ template <class T> void refuseInPlace(nb::class_<T> &type, const char *name, con
 }
 
 void bindValue(nb::class_<Value> &type) {
-  type.def(
-      "__init__", [](Value *self, nb::handle value) { new (self) Value(valueOf(value)); }, nb::arg("value"));
+  type.def("__init__", [](Value *self, nb::handle value) { new (self) Value(valueOf(value)); }, nb::arg("value"));
   bindOperators(type);
   constexpr const char *why = "a Value is immutable: declare it as Var to assign to it";
   for (const char *name : {"add", "sub", "mul", "truediv"})
@@ -191,8 +190,7 @@ void bindVar(nb::class_<Var> &type) {
 void bindView(nb::class_<View> &type) {
   type.def_prop_ro("dtype", [](const View &self) { return std::string(toString(self.dtype())); });
   type.def_prop_ro("rank", &View::rank);
-  type.def(
-      "dim", [](const View &self, int axis) { return self.dim(axis, here()); }, nb::arg("axis"));
+  type.def("dim", [](const View &self, int axis) { return self.dim(axis, here()); }, nb::arg("axis"));
   const auto some = [](const nb::args &indices) {
     if (indices.size() == 0)
       throw nb::type_error("an index is missing");

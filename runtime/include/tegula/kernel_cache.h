@@ -33,8 +33,9 @@ struct KernelCacheOptions {
 };
 
 /// The kernels of one device, in memory. Thread-safe. Kernels stay loaded until the cache is destroyed and the host has
-/// let go of them. A kernel that reports (check_finite, device_asserts, print) is slow, keeps its device alive, and each launch waits
-/// for it. It is compiled in each process, because its text names lines that the key of a saved kernel leaves out.
+/// let go of them. A kernel that reports (check_finite, device_asserts, print) is slow, keeps its device alive, and
+/// each launch waits for it. It is compiled in each process, because its text names lines that the key of a saved
+/// kernel leaves out.
 class KernelCache {
 public:
   /// Makes an empty cache. `compiler` must outlive it.

@@ -21,7 +21,9 @@ std::string obstacleToWarpgroups(tile::DotOp dot) {
   if (lhs != rhs)
     return "its operands have different element types; cast both operands to bf16 or f16";
   if (!sm::mmaElement(lhs) || !onTensorCores(dot))
-    return llvm::formatv("they multiply bf16 and f16, and the operands are {0}; cast the operands to bf16 or f16", lhs);
+    return llvm::formatv("they multiply bf16 and f16, and f32 if the dot allows tf32, and the operands are {0}; cast "
+                         "the operands to bf16 or f16",
+                         lhs);
   if (dot->hasAttr(tile::warpLocal))
     return "each warp computes its own rows";
   return {};
@@ -62,7 +64,7 @@ std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
                          plan.flipped ? "rows" : "columns", sm::kMaxMmaColumns);
   const Type element = dot.getRhs().getType().getElementType();
   const int64_t ofPanel = sm::panelColumns(element);
-  if (sm::mmaElement(element)->kMajorOnly && (shape.k % ofPanel != 0 || shape.n % ofPanel != 0))
+  if (sm::mmaElement(element)->mustBeKMajor && (shape.k % ofPanel != 0 || shape.n % ofPanel != 0))
     return llvm::formatv("its depth of {0} and its {1} {2} must be multiples of {3} for operands of {4}", shape.k,
                          shape.n, plan.flipped ? "rows" : "columns", ofPanel, element);
   const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;

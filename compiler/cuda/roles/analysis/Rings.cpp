@@ -12,7 +12,10 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-int64_t cuda::slotsIn(Loop loop) { return loop ? loop->getAttrOfType<IntegerAttr>(kSlots).getInt() : 1; }
+int64_t cuda::slotsIn(Loop loop) {
+  auto planned = loop ? loop->getAttrOfType<IntegerAttr>(kSlots) : IntegerAttr();
+  return planned ? planned.getInt() : 1;
+}
 
 sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from,
                                 ArrayRef<StringRef> to) {

@@ -90,6 +90,8 @@ mlir::Operation *userIn(mlir::Operation *tile, bool last);
 /// Waits for the work index of a slot and releases the slot. Returns the index.
 mlir::Value receiveWork(mlir::ImplicitLocOpBuilder &b, sm::ChannelOp channel, RingPosition position);
 
+/// Returns the layout in which `warps` warps read a tile that they transpose.
+sm::LayoutAttr transposingLayout(sm::SharedType tile, int64_t warps);
 /// Reads a tile in shared memory to the registers of `warps` warps. Returns its transpose.
 mlir::Value readTransposed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile, int64_t warps);
 

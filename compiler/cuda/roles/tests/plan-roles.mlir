@@ -91,6 +91,36 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// A preset that keeps a tile with all warps leaves the room to another tile.
+// CHECK-LABEL: func.func @a_kept_tile_takes_no_room
+// CHECK: tile.load %arg1{{.*}} {tile.role = "load"}
+// CHECK: tile.load %arg2{{.*}} {tile.role = "compute"}
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_limit = 60000 : i64} {
+  func.func @a_kept_tile_takes_no_room(%k: !tile.view<2xbf16>, %first: !tile.view<2xf32>, %second: !tile.view<2xf32>,
+                                   %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %a = tile.load %first[%j, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+      %b = tile.load %second[%j, %c0] {tile.role = "compute"} : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %t = arith.addf %s, %a : tensor<64x64xf32, #c>
+      %u = arith.addf %t, %b : tensor<64x64xf32, #c>
+      scf.yield %u : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @an_impossible_role(%q: !sm.shared<64x64xbf16, 128>, %k: !tile.view<2xbf16> {tile.written}, %n: index) {
     %c0 = arith.constant 0 : index

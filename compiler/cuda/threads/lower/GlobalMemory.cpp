@@ -298,8 +298,7 @@ static LogicalResult lower(Threads &t, tile::StoreOp op) {
     }
   };
   if (const int64_t count = vectorRegisters(tile); count > 1 && holdForAll(conditions, count))
-    t.either(
-        window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
+    t.either(window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
   else
     store(window, 1);
   return success();
