@@ -149,9 +149,9 @@ class BadInputTest(CommandLineTest):
                                      f"argument is {dtype}\n")
 
     def test_what_the_library_refuses_is_bad_input_too(self):
-        result = self.run_tegula("attention", "--head-dim", "65", code=2)
+        result = self.run_tegula("attention", "--head-dim", "577", code=2)
         self.assertIn("head_dim", result.stderr)
-        self.assertIn("65", result.stderr)
+        self.assertIn("577", result.stderr)
 
     def test_a_gpu_that_is_not_there_is_said_to_be_missing(self):
         nowhere = {"TEGULA_LIBCUDA": "/nowhere/libcuda.so"}
