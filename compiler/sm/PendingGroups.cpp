@@ -25,7 +25,9 @@ public:
   /// Ends the stores from a buffer.
   void end(Value buffer) { ages_.erase(buffer); }
   void endAllStores() {
-    ages_.remove_if([](const auto &entry) { return !isa<InflightType>(entry.first.getType()); });
+    for (Value handle : llvm::to_vector(llvm::make_first_range(ages_)))
+      if (!isa<InflightType>(handle.getType()))
+        ages_.erase(handle);
   }
   bool isPending(Value buffer) const { return ages_.contains(buffer); }
   int64_t of(Value handle) const { return ages_.lookup(handle); }

@@ -596,7 +596,7 @@ TEST(Call, Decodes) {
 
 /// A context with assertions names the entry of a page table that no page has, and a length that is too long.
 TEST(Call, DecodingAssertsPagesAndLengths) {
-  tegula_context_options options = test::options();
+  tegula_context_options options = tegula::test::options();
   options.device_asserts = 1;
   const Context context = makeContext(options);
   constexpr int64_t dim = 8, page = 16;
@@ -651,7 +651,7 @@ Status launch(const Plan &plan, const std::vector<tegula_argument> &arguments) {
 }
 
 TEST(Call, PackedSequencesAssertOffsets) {
-  tegula_context_options options = test::options();
+  tegula_context_options options = tegula::test::options();
   options.device_asserts = 1;
   const Context context = makeContext(options);
   const Expected<Plan> plan = context.packedPlan();

@@ -229,7 +229,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
     %c0 = arith.constant 0 : index
     %c128 = arith.constant 128 : index
     scf.for %k = %c0 to %n step %c128 {
-      // expected-remark @+1 {{all warps copy this tile, not the producer: other ops than MMAs read its transpose, or MMAs read both}}
+      // expected-remark @+1 {{all warps copy this tile, not the producer: ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose}}
       %as = sm.load_shared %a[%c0, %k] [128, 128] : !tile.view<2xf32> -> !sm.shared<128x128xf32, 128>
       %at = sm.transpose %as : !sm.shared<128x128xf32, 128> -> !sm.shared<128x128xf32, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: a role transposes tiles of at most 4096 elements, in registers}}
