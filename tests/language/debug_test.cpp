@@ -256,7 +256,7 @@ TEST_P(Debug, ANaNThatHasNoRoomIsAnErrorToo) {
       x, y);
   EXPECT_EQ(status.code(), ErrorCode::launch_failed);
   EXPECT_THAT(status.message(), EndsWith("prints left no room in the buffer for a report of an element that is not "
-                                         "finite; print in fewer program instances"));
+                                         "finite, or of an assertion; print in fewer program instances"));
 }
 
 TEST_P(Debug, NamesTheLoadOfANaN) {

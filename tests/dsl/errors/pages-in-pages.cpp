@@ -4,12 +4,8 @@
 using namespace tegula;
 
 static void kernel(View pool, View table, View out, View counters) {
-  paged(packed(pool).rows(0, 9), table,
-        16); // expect-error: paged: the first dimension of this view lies in pages already
-  out.orderedAdd(
-      0, fill({4}, 1.0),
-      {packed(counters), 0, 0,
-       1}); // expect-error: orderedAdd: the counters lie in pages; take counters that follow each other in a tensor
+  paged(packed(pool).rows(0, 9), table, 16); // expect-error: paged: the first dimension of this view lies in pages already
+  out.orderedAdd(0, fill({4}, 1.0), {packed(counters), 0, 0, 1}); // expect-error: orderedAdd: the counters lie in pages; take counters that follow each other in a tensor
 }
 
 ERROR_RECORDING(return record("kernel", kernel, TensorArg{"pool", f32, 3}, TensorArg{"table", i32, 1},
