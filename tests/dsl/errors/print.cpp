@@ -4,7 +4,7 @@
 using namespace tegula;
 
 ERROR_PROGRAM(View, View B, View, Value scale, Value) {
-  Value x = B.load(0, {4, 8});
+  Value x = B.load(0, {4, 8}); // expect-note: f32 [4, 8] is made here
   print("\"x\"", x); // expect-error: print: '"x"' is no label; legal are printable ASCII characters, without quotes and backslashes
   print("one", 1); // expect-error: print: a literal is known before the kernel runs; print takes a scalar or a tile of the program
   print("x", x, x > 0.0); // expect-error: when:
