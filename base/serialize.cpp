@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // Each number changes whenever the meaning of the lines after it changes.
-constexpr std::string_view kRequest = "// tegula-request 2\n", kArtifact = "tegula-artifact 7\n",
+constexpr std::string_view kRequest = "// tegula-request 3\n", kArtifact = "tegula-artifact 8\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {

@@ -36,7 +36,7 @@ constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More
 constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
-constexpr int kMostValueDim = 512;
+constexpr int kMaxValueDim = 512;
 constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
@@ -567,9 +567,9 @@ Status checkDecode(const DecodeProblem &problem) {
                                        .variant = problem.variant,
                                        .sinks = problem.sinks},
                                       {}));
-  if (problem.value_dim > kMostValueDim)
+  if (problem.value_dim > kMaxValueDim)
     return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) + "; it must be from 1 to " +
-                                            std::to_string(kMostValueDim));
+                                            std::to_string(kMaxValueDim));
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");

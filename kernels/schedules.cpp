@@ -85,7 +85,10 @@ bool hasLongRows(const AttentionProblem &problem) {
 
 /// Returns a bound of the shared memory that an instance with kOfLongRows needs, in KiB: tiles of 16 rows of q, k, v
 /// and o, those of their gradients in f32, and room for what warps exchange. Tiles have whole panels of 64 columns.
+/// Merges multiply nothing, and keep their rows in registers.
 int64_t kibOfLongRows(std::string_view program, const AttentionProblem &problem) {
+  if (program.starts_with("merge"))
+    return 0;
   const int64_t rows = program.starts_with("flash2_backward") ? 81 : program == "flash1_forward" ? 57 : 49;
   const auto panels = [](int columns) { return (columns + 63) / 64 * 64; };
   const int64_t columns = panels(problem.head_dim + problem.variant.productDims()) + panels(problem.value_dim);

@@ -78,7 +78,7 @@ TEST(CompileRequest, DebugOptionsGoBothWays) {
 
 TEST(Artifact, AnOlderFormatIsRefused) {
   std::string text = serialize(Artifact());
-  text.replace(text.find("artifact 7"), 10, "artifact 6");
+  text.replace(text.find("artifact 8"), 10, "artifact 7");
   EXPECT_FALSE(parseArtifact(text).ok());
 }
 

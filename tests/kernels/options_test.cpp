@@ -50,37 +50,32 @@ TEST(Standard, AllElementTypesMasksAndLengths) {
   runAllMasks(c);
 }
 
+Case withDims(DType dtype, int64_t head_dim, int64_t value_dim) {
+  Case c = small();
+  c.dtype = dtype;
+  c.schedule = {};
+  c.causal = Causal::bottom_right;
+  c.shape = {.batch = 1,
+             .heads = 2,
+             .kv_heads = 1,
+             .seqlen_q = 101,
+             .seqlen_k = 150,
+             .head_dim = head_dim,
+             .value_dim = value_dim};
+  return c;
+}
+
 TEST(Flash2, HeadDimAndValueDimMayDiffer) {
-  for (auto [head_dim, value_dim] : {std::pair{8, 8}, {8, 40}, {40, 8}, {72, 48}, {96, 64}, {80, 136}, {256, 248}}) {
-    Case c = small();
-    c.dtype = bf16;
-    c.schedule = {};
-    c.causal = Causal::bottom_right;
-    c.shape = {.batch = 1,
-               .heads = 2,
-               .kv_heads = 1,
-               .seqlen_q = 101,
-               .seqlen_k = 150,
-               .head_dim = head_dim,
-               .value_dim = value_dim};
-    EXPECT_EQ(runCase(c), "");
-  }
+  for (auto [head_dim, value_dim] : {std::pair{8, 8}, {8, 40}, {40, 8}, {72, 48}, {96, 64}, {80, 136}, {256, 248}})
+    EXPECT_EQ(runCase(withDims(bf16, head_dim, value_dim)), "");
 }
 
 TEST(Flash2, HeadDimAndValueDimHaveAnySize) {
   for (auto [head_dim, value_dim] : {std::pair{1, 1}, {37, 37}, {100, 63}, {63, 100}, {320, 256}})
     for (DType dtype : {f32, bf16}) {
-      Case c = small();
-      c.dtype = dtype;
-      c.schedule = {};
-      c.causal = Causal::bottom_right;
-      c.shape = {.batch = 1,
-                 .heads = 2,
-                 .kv_heads = 1,
-                 .seqlen_q = 37,
-                 .seqlen_k = 70,
-                 .head_dim = head_dim,
-                 .value_dim = value_dim};
+      Case c = withDims(dtype, head_dim, value_dim);
+      c.shape.seqlen_q = 37;
+      c.shape.seqlen_k = 70;
       EXPECT_EQ(runCase(c), "") << head_dim << ' ' << toString(dtype);
     }
 }

@@ -8,6 +8,21 @@ namespace tegula::language {
 
 using Matrix = Array<Bf16>;
 
+/// An element of a product, and the sum of the sizes of its terms.
+struct ProductElement {
+  double sum = 0, magnitude = 0;
+};
+
+template <class T> ProductElement productElement(Array<T> &a, Array<T> &b, int64_t i, int64_t j) {
+  ProductElement element;
+  for (int64_t k = 0; k < a.shape[1]; ++k) {
+    const double term = double(a(i, k)) * double(b(k, j));
+    element.sum += term;
+    element.magnitude += std::abs(term);
+  }
+  return element;
+}
+
 /// Runs a program, by default without a schedule.
 inline void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments,
                    const Schedule &schedule = {}) {

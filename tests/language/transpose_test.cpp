@@ -22,12 +22,7 @@ constexpr double kRounding = 0x1p-9 + 0x1p-18;
 void checkProduct(Array<float> &a, Array<float> &b, Array<float> &c) {
   for (int64_t i = 0; i < c.shape[0]; ++i)
     for (int64_t j = 0; j < c.shape[1]; ++j) {
-      double sum = 0, magnitude = 0;
-      for (int64_t k = 0; k < a.shape[1]; ++k) {
-        const double term = double(a(i, k)) * double(b(k, j));
-        sum += term;
-        magnitude += std::abs(term);
-      }
+      const auto [sum, magnitude] = productElement(a, b, i, j);
       ASSERT_NEAR(c(i, j), sum, magnitude * kRounding) << i << ", " << j;
     }
 }

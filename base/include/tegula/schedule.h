@@ -15,8 +15,8 @@ namespace tegula {
 /// The work that has warps of its own.
 enum class Roles : uint8_t {
   none, ///< All warps load and compute.
-  load, ///< `num_warps` warps compute, and one producer warp, of a warpgroup of its own, loads for them
-        ///< (sm_90a).
+  /// `num_warps` warps compute. Others, in a warpgroup of their own, load and prepare tiles for them (sm_90a).
+  load,
 };
 
 /// Which MMAs run at the same time as other work.
