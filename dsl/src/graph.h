@@ -138,8 +138,9 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot and a print, its label.
-  int64_t number = 0; ///< An axis, a first column, the position of an argument or result, or the FlowId of For and If.
+  std::string text; ///< An attribute as it is written; for a parameter, its name; for a dot and a print, its label.
+  /// An axis, a first column, a dot's Precision, the position of an argument or result, or the FlowId of For and If.
+  int64_t number = 0;
   Location where;
   RegionId region = 0;
   uint32_t epoch = 0; ///< Number of anchors that `region` had before.
