@@ -262,7 +262,8 @@ Obstacles obstaclesOfTypes(ArrayRef<Product> products) {
   Obstacles obstacles;
   for (const Product &product : products)
     if (!is16Bit(product))
-      obstacles.push_back(obstacleOf(product, "its operands are not both f16 or both bf16; cast them"));
+      obstacles.push_back(
+          obstacleOf(product, "its operands are not both f16 or both bf16; give roles=load, or cast them"));
     else if (!suitsTwoWarpgroups(product))
       obstacles.push_back(obstacleOf(
           product, llvm::formatv("its result has {0} rows and {1} columns; {2}, or rows and columns that are multiples "

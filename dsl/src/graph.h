@@ -141,7 +141,8 @@ struct Node {
   std::vector<NodeId> operands;
   /// An attribute as it is written; for a parameter, its name; for a dot, a print and an assert, its label.
   std::string text;
-  int64_t number = 0; ///< An axis, a first column, the position of an argument or result, or the FlowId of For and If.
+  /// An axis, a first column, a dot's Precision, the position of an argument or result, or the FlowId of For and If.
+  int64_t number = 0;
   Location where;
   RegionId region = 0;
   uint32_t epoch = 0; ///< Number of anchors that `region` had before.

@@ -23,7 +23,7 @@ bool isMatrix(const Converter &convert, const Term &term) {
   return false;
 }
 
-bool checkDot(const Converter &convert, const Term &a, const Term &b) {
+bool checkDot(const Converter &convert, const Term &a, const Term &b, Precision precision) {
   Recorder &r = convert.r;
   if (!isMatrix(convert, a) || !isMatrix(convert, b))
     return false;
@@ -36,10 +36,14 @@ bool checkDot(const Converter &convert, const Term &a, const Term &b) {
                  {a, b});
     return false;
   }
-  if (lhs.dtype == rhs.dtype)
+  if (lhs.dtype != rhs.dtype) {
+    convert.fail("element types differ, " + convert.describe(a) + " and " + convert.describe(b) + "; cast one of them",
+                 {a, b});
+    return false;
+  }
+  if (precision == Precision::ieee || lhs.dtype == f32)
     return true;
-  convert.fail("element types differ, " + convert.describe(a) + " and " + convert.describe(b) + "; cast one of them",
-               {a, b});
+  convert.fail("tf32 is for f32 operands, not for " + convert.describe(a) + "; leave tf32 out", {a});
   return false;
 }
 
@@ -54,20 +58,20 @@ NodeId accumulator(const Converter &convert, const Term &acc, const Shape &shape
                       {acc}, {f32, shape});
 }
 
-Value product(const Operand &a, const Operand &b, const Operand *acc, Location where) {
+Value product(const Operand &a, const Operand &b, const Operand *acc, Precision precision, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "dot", where);
   Term lhs = r.use(a), rhs = r.use(b);
   Shape m = convert.guess({lhs}).shape, n = convert.guess({rhs}).shape;
   Type type{f32, {m.size() == 2 ? m[0] : 1, n.size() == 2 ? n[1] : 1}};
-  if (convert.poisoned({lhs, rhs}) || !checkDot(convert, lhs, rhs))
+  if (convert.poisoned({lhs, rhs}) || !checkDot(convert, lhs, rhs, precision))
     return r.value(r.poison(type), where);
   std::vector<NodeId> operands = {lhs.id, rhs.id};
   if (acc) {
     Term term = r.use(*acc);
     operands.push_back(convert.poisoned(term) ? term.id : accumulator(convert, term, type.shape));
   }
-  return r.value(r.pure(Op::Dot, type, std::move(operands), where), where);
+  return r.value(r.pure(Op::Dot, type, std::move(operands), where, {}, static_cast<int64_t>(precision)), where);
 }
 
 /// Returns a tile as f32 or i32, in which elements along `axis` can be combined. After an error, the result is poison
@@ -139,8 +143,12 @@ int64_t sizeOr1(Value value, size_t axis) { return axis < value.shape().size() ?
 
 } // namespace
 
-Value dot(Operand a, Operand b, Location where) { return product(a, b, nullptr, where); }
-Value dot(Operand a, Operand b, Operand acc, Location where) { return product(a, b, &acc, where); }
+Value dot(Operand a, Operand b, Precision precision, Location where) {
+  return product(a, b, nullptr, precision, where);
+}
+Value dot(Operand a, Operand b, Operand acc, Precision precision, Location where) {
+  return product(a, b, &acc, precision, where);
+}
 
 static bool isLabel(std::string_view name) {
   auto isOfName = [](unsigned char c) { return std::isalnum(c) || c == '_'; };

@@ -42,7 +42,7 @@ Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where) {
   Value places = broadcast(seen, a.shape(), where);                       // [m, k]
   Value shown = select(places, a, zeros(a));                              // [m, k]
   Value signs = select(shown > 0.0, 1.0, select(shown < 0.0, -1.0, 0.0)); // [m, k]
-  return withNonFinite(dot(shown, finitePart(b), acc, where), places, signs, b);
+  return withNonFinite(dot(shown, finitePart(b), acc, Precision::ieee, where), places, signs, b);
 }
 
 void OnlineSoftmax::updateWhereSeen(Value scores, Value values, std::optional<Value> keep, Location where) {

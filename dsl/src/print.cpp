@@ -2,6 +2,7 @@
 #include "print.h"
 
 #include "linearize.h"
+#include "tegula/ops.h"
 #include "text.h"
 
 namespace tegula {
@@ -128,8 +129,7 @@ private:
              " : " + type;
     case Op::Dot:
       return " " + use(node, 0) + ", " + use(node, 1) + (node.operands.size() == 3 ? " acc " + use(node, 2) : "") +
-             (node.text.empty() ? "" : " {tile.label = \"" + node.text + "\"}") + " : " + types(node, 0) + " -> " +
-             type;
+             attributesOfDot(node) + " : " + types(node, 0) + " -> " + type;
     case Op::Reduce:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
     case Op::Cumsum:
@@ -143,6 +143,13 @@ private:
     default:
       return " " + operands(node, 0) + " : " + types(node, 0);
     }
+  }
+
+  static std::string attributesOfDot(const Node &node) {
+    std::string list = node.number == static_cast<int64_t>(Precision::tf32) ? "allow_tf32" : "";
+    if (!node.text.empty())
+      list += (list.empty() ? "" : ", ") + ("tile.label = \"" + node.text + "\"");
+    return list.empty() ? "" : " {" + list + "}";
   }
 
   std::string softmaxUpdate(const Node &node) {

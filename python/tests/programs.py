@@ -210,3 +210,11 @@ def pages(table: Tensor("i32", 2), lengths: Tensor("i32", 1), pool: Tensor("f32"
         heads.store(i, keys.load(i, [8, 16]))
     tl.packed(q, 4).at(3).atomic_add(0, tl.fill([16], 1.0))
     out.store(0, keys.gather(tl.as_column(tl.iota(8)), tl.as_row(tl.iota(16))))
+
+
+@tegula.kernel
+def products(a: Tensor("f32", 2), b: Tensor("f32", 2), out: Tensor("f32", 2)):
+    x, y = a.load(0, [16, 32]), b.load(0, [32, 8])
+    rounded, exact = tl.dot(x, y, input_precision="tf32"), tl.dot(x, y, input_precision="ieee")
+    out.store(0, tl.label("sum", tl.dot(x, y, rounded, "tf32")))
+    out.store(16, tl.label("difference", tl.dot(-x, y, acc=exact)))

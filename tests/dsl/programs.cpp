@@ -196,6 +196,13 @@ void pages(View table, View lengths, View pool, View q, View out) {
   out.store(0, keys.gather(asColumn(iota(8)), asRow(iota(16))));
 }
 
+void products(View a, View b, View out) {
+  Value x = a.load(0, {16, 32}), y = b.load(0, {32, 8});
+  Value rounded = dot(x, y, Precision::tf32), exact = dot(x, y);
+  out.store(0, label("sum", dot(x, y, rounded, Precision::tf32)));
+  out.store(16, label("difference", dot(-x, y, exact)));
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -268,6 +275,8 @@ constexpr GoldenProgram kPrograms[] = {
        return record("pages", pages, tensor("table", i32, 2), tensor("lengths", i32, 1), tensor("pool", f32, 4),
                      tensor("q", f32, 3), tensor("out", f32, 2));
      }},
+    {"products",
+     [] { return record("products", products, tensor("a", f32, 2), tensor("b", f32, 2), tensor("out", f32, 2)); }},
 };
 
 } // namespace

@@ -363,6 +363,20 @@ TEST(Defaults, RemarksSayWhichFieldsTheCompilerChose) {
   EXPECT_THAT(compiled(program, "sm_90a", given)->remarks, HasSubstr("overlap=pingpong has no effect on this loop"));
 }
 
+TEST(Defaults, DotsOfTf32HaveRolesIfTheyAreGiven) {
+  const Body body = [](View A, View B, View C, DType, const Sizes &sizes) {
+    Var c = fill({sizes.rows, sizes.columns}, 0.0);
+    for (Value k : range(0, B.dim(0), sizes.block))
+      c = dot(A.load({0, k}, {sizes.rows, sizes.block}), B.load({k, 0}, {sizes.block, sizes.columns}), c,
+              Precision::tf32);
+    C.store({0, 0}, c);
+  };
+  const std::string program = textOf(body, f32, {128, 64, 64, 32});
+  EXPECT_THAT(compiled(program, "sm_90a")->remarks,
+              ContainsRegex("mma.sync computes this dot .* not both f16 or both bf16; give roles=load, or cast them"));
+  EXPECT_EQ(compiled(program, "sm_90a", {.roles = Roles::load})->remarks, "");
+}
+
 TEST(Defaults, NoReasonIsGivenWhereAllIsWell) {
   EXPECT_EQ(compiled(textOf(softmax, f16, {32, 64, 64, 64}), "sm_80")->remarks, "");
   EXPECT_EQ(compiled(textOf(softmax, f16, {128, 64, 64, 64}), "sm_90a")->remarks, "");

@@ -174,34 +174,24 @@ Expected<Program> language::recordSplitProductInTurns() {
                 TensorArg{"turns", i32, 2});
 }
 
-/// Returns a program whose products may round f32 operands to tf32.
-static Expected<Program> withTf32(Expected<Program> program) {
-  for (size_t at = 0; program && (at = program->text.find("tile.dot ", at)) != std::string::npos;) {
-    at = program->text.find(" : ", at);
-    program->text.insert(at, " {allow_tf32}");
-  }
-  return program;
-}
-
 Expected<Program> language::recordTf32Product(int block_m, int block_n) {
   auto kernel = [=](View A, View B, View C) {
     Value i = programId(0) * block_m, j = programId(1) * block_n;
     Var c = fill({block_m, block_n}, 0.0);
     for (Value k : range(0, A.dim(1), 32))
-      c = dot(A.load({i, k}, {block_m, 32}), B.load({k, j}, {32, block_n}), c);
+      c = dot(A.load({i, k}, {block_m, 32}), B.load({k, j}, {32, block_n}), c, Precision::tf32);
     C.store({i, j}, c);
   };
-  return withTf32(
-      record("tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+  return record("tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2});
 }
 
 Expected<Program> language::recordTf32Rows() {
   auto kernel = [](View A, View B, View C) {
     Value b = B.load({0, 0}, {32, 128}); // [32, 128]
     for (Value i : range(0, A.dim(0), 64))
-      C.atomicAdd({i, 0}, dot(A.load({i, 0}, {64, 32}), b));
+      C.atomicAdd({i, 0}, dot(A.load({i, 0}, {64, 32}), b, Precision::tf32));
   };
-  return withTf32(record("tf32_rows", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+  return record("tf32_rows", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2});
 }
 
 Expected<Program> language::recordTf32Square() {
@@ -209,11 +199,11 @@ Expected<Program> language::recordTf32Square() {
     Var c = fill({128, 128}, 0.0);
     for (Value k : range(0, B.dim(0), 32)) {
       Value b = B.load({k, 0}, {32, 128});
-      c = dot(transpose(b), b, c);
+      c = dot(transpose(b), b, c, Precision::tf32);
     }
     C.store({0, 0}, c);
   };
-  return withTf32(record("tf32_square", kernel, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2}));
+  return record("tf32_square", kernel, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2});
 }
 
 Expected<Program> language::recordTf32ProductOfAComputedTile() {
@@ -221,11 +211,11 @@ Expected<Program> language::recordTf32ProductOfAComputedTile() {
     Value i = programId(0) * 128;
     Var c = fill({128, 128}, 0.0);
     for (Value k : range(0, A.dim(1), 32))
-      c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}) * 2.0, c);
+      c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}) * 2.0, c, Precision::tf32);
     C.store({i, 0}, c);
   };
-  return withTf32(record("tf32_product_of_a_computed_tile", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2},
-                         TensorArg{"c", f32, 2}));
+  return record("tf32_product_of_a_computed_tile", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2},
+                TensorArg{"c", f32, 2});
 }
 
 Expected<Program> language::recordDrawnTf32Product() {
@@ -234,12 +224,12 @@ Expected<Program> language::recordDrawnTf32Product() {
       Value i = block * 128;
       Var c = fill({128, 128}, 0.0);
       for (Value k : range(0, A.dim(1), 32))
-        c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}), c);
+        c = dot(A.load({i, k}, {128, 32}), B.load({k, 0}, {32, 128}), c, Precision::tf32);
       C.store({i, 0}, c);
     }
   };
-  return withTf32(record("drawn_tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2},
-                         TensorArg{"c", f32, 2}, TensorArg{"counter", i32, 1}));
+  return record("drawn_tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2},
+                TensorArg{"counter", i32, 1});
 }
 
 } // namespace tegula

@@ -148,7 +148,7 @@ TEST(ProductMutants, OfATransposedOperand) {
 /// A warp meets before it hands a tile to the adder, or gets the buffer back from it, because a GPU counts whole warps
 /// at a barrier; the executor counts lanes.
 const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 1},
-                        {"bar.warp.sync", "return withTf32(record(\"tf32_rows\"", 2}};
+                        {"bar.warp.sync", "return record(\"tf32_rows\"", 2}};
 
 /// The adder is the fourth warp of the small roles' warpgroup.
 TEST(ProductMutants, OfATransposedOperandWithTheAdder) {

@@ -120,7 +120,7 @@ class CompileTest(CommandLineTest):
                                  "--schedule", "block_m=64 block_n=32 num_warps=4 roles=load", "--emit", "ptx")
         remark = r"(?m)^tegula: remark: kernels/\S+:\d+: "
         self.assertRegex(result.stderr, remark + r"roles=load has no effect: no loop loads .*; all warps copy$")
-        self.assertRegex(result.stderr, remark + r"is not computed by tensor cores: f32 is multiplied exactly; cast .*$")
+        self.assertRegex(result.stderr, remark + r"is not computed by tensor cores: f32 is multiplied exactly; cast .*Precision::tf32$")
         self.assertIn(".version", result.stdout)
 
     def test_a_refusal_is_a_line_and_no_dump(self):

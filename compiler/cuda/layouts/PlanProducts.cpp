@@ -169,7 +169,8 @@ struct PlanProducts : cuda::impl::PlanProductsBase<PlanProducts> {
   static void explainExactDots(ModuleOp module) {
     module.walk([](tile::DotOp dot) {
       if (!onTensorCores(dot))
-        dot.emitRemark("is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16");
+        dot.emitRemark("is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16, "
+                       "or give the dot Precision::tf32");
     });
   }
 };

@@ -138,10 +138,16 @@ Value isFinite(Operand x, Location where = Location::current()); ///< i1: neithe
 /// Gives a dot a name for step lists (Steps) and remarks, and returns it: label("s", dot(q, transpose(k))). The name
 /// has letters, digits and underscores, and begins with no digit.
 Value label(std::string_view name, Operand product, Location where = Location::current());
-/// Multiplies matrices: [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
-Value dot(Operand a, Operand b, Location where = Location::current());
+/// The precision of the f32 operands of a dot.
+enum class Precision {
+  ieee, ///< All bits count.
+  tf32, ///< A GPU may drop the low 13 bits of each operand, and then uses tensor cores. The cpu drops none.
+};
+/// Multiplies matrices: [m, k] x [k, n] -> f32 [m, n], accumulated in f32. Precision::tf32 is for f32 operands only.
+Value dot(Operand a, Operand b, Precision precision = Precision::ieee, Location where = Location::current());
 /// Returns acc + a x b.
-Value dot(Operand a, Operand b, Operand acc, Location where = Location::current());
+Value dot(Operand a, Operand b, Operand acc, Precision precision = Precision::ieee,
+          Location where = Location::current());
 /// Returns acc + a x b, but an element of the result adds only the products at which `seen` is true. `seen` is i1 and
 /// broadcasts to [m, k]. A NaN or an infinity in b then reaches no other element, while 0 times it would be NaN. Far
 /// slower than a dot.

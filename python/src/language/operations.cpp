@@ -26,6 +26,12 @@ std::optional<Value> maybeValueOf(nb::handle object) {
   return object.is_none() ? std::nullopt : std::optional<Value>(valueOf(object));
 }
 
+Precision precisionOf(const std::string &name) {
+  if (name != "ieee" && name != "tf32")
+    throw nb::value_error(("'" + name + "' is no precision; legal are ieee and tf32").c_str());
+  return name == "tf32" ? Precision::tf32 : Precision::ieee;
+}
+
 #define TEGULA_UNARY(NAME, FUNCTION, OPERAND)                                                                          \
   module.def(                                                                                                          \
       NAME, [](Operand x) { return FUNCTION(x, here()); }, nb::arg(OPERAND));
@@ -130,9 +136,12 @@ void bindProducts(nb::module_ &module) {
       "label", [](const std::string &name, Operand product) { return label(name, product, here()); }, "name"_a,
       "product"_a);
   module.def(
-      "dot", [](Operand a, Operand b) { return dot(a, b, here()); }, "a"_a, "b"_a);
-  module.def(
-      "dot", [](Operand a, Operand b, Operand acc) { return dot(a, b, acc, here()); }, "a"_a, "b"_a, "acc"_a);
+      "dot",
+      [](Operand a, Operand b, nb::handle acc, const std::string &input_precision) {
+        const Precision precision = precisionOf(input_precision);
+        return acc.is_none() ? dot(a, b, precision, here()) : dot(a, b, operandOf(acc), precision, here());
+      },
+      "a"_a, "b"_a, "acc"_a = nb::none(), "input_precision"_a = "ieee");
   module.def(
       "dot_where",
       [](nb::handle seen, nb::handle a, nb::handle b, Operand acc) {

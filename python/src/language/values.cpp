@@ -120,7 +120,7 @@ template <class T> void bindOperators(nb::class_<T> &type) {
   TEGULA_OPERATOR_BOTH("or", a | b)
   TEGULA_OPERATOR_BOTH("xor", a ^ b)
   TEGULA_OPERATOR_BOTH("pow", pow(a, b, here()))
-  TEGULA_OPERATOR_BOTH("matmul", dot(a, b, here()))
+  TEGULA_OPERATOR_BOTH("matmul", dot(a, b, Precision::ieee, here()))
   TEGULA_OPERATOR("eq", a == b)
   TEGULA_OPERATOR("ne", a != b)
   TEGULA_OPERATOR("lt", a < b)

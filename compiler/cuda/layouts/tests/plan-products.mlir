@@ -115,7 +115,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @missed(%a: tensor<48x32xbf16>, %x: tensor<64x32xf32>) -> (tensor<48x48xf32>, tensor<64x64xf32>) {
     // expected-remark @+1 {{is not computed by warpgroups (wgmma): neither 48 rows nor 48 columns are a multiple of 64}}
     %0 = tile.dot %a, %a {transpose_rhs} : tensor<48x32xbf16>, tensor<48x32xbf16> -> tensor<48x48xf32>
-    // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16}}
+    // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16, or give the dot Precision::tf32}}
     %1 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
     return %0, %1 : tensor<48x48xf32>, tensor<64x64xf32>
   }

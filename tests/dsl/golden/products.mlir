@@ -1,0 +1,16 @@
+module attributes {tile.version = 1 : i64} {
+  func.func @products(%a: !tile.view<2xf32> {tile.name = "a"}, %b: !tile.view<2xf32> {tile.name = "b"}, %out: !tile.view<2xf32> {tile.name = "out", tile.written}) {
+    %0 = arith.constant 0 : index loc("dsl/programs.cpp":200:0)
+    %1 = tile.load %a[%0, %0] : !tile.view<2xf32> -> tensor<16x32xf32> loc("dsl/programs.cpp":200:0)
+    %2 = tile.load %b[%0, %0] : !tile.view<2xf32> -> tensor<32x8xf32> loc("dsl/programs.cpp":200:0)
+    %3 = tile.dot %1, %2 {allow_tf32} : tensor<16x32xf32>, tensor<32x8xf32> -> tensor<16x8xf32> loc("dsl/programs.cpp":201:0)
+    %4 = tile.dot %1, %2 acc %3 {allow_tf32, tile.label = "sum"} : tensor<16x32xf32>, tensor<32x8xf32>, tensor<16x8xf32> -> tensor<16x8xf32> loc("dsl/programs.cpp":202:0)
+    tile.store %4, %out[%0, %0] : tensor<16x8xf32>, !tile.view<2xf32> loc("dsl/programs.cpp":202:0)
+    %5 = arith.negf %1 : tensor<16x32xf32> loc("dsl/programs.cpp":203:0)
+    %6 = tile.dot %1, %2 : tensor<16x32xf32>, tensor<32x8xf32> -> tensor<16x8xf32> loc("dsl/programs.cpp":201:0)
+    %7 = tile.dot %5, %2 acc %6 {tile.label = "difference"} : tensor<16x32xf32>, tensor<32x8xf32>, tensor<16x8xf32> -> tensor<16x8xf32> loc("dsl/programs.cpp":203:0)
+    %8 = arith.constant 16 : index loc("dsl/programs.cpp":203:0)
+    tile.store %7, %out[%8, %0] : tensor<16x8xf32>, !tile.view<2xf32> loc("dsl/programs.cpp":203:0)
+    return loc("dsl/programs.cpp":279:0)
+  } loc("dsl/programs.cpp":279:0)
+} loc("dsl/programs.cpp":279:0)
