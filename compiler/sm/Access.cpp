@@ -165,7 +165,7 @@ Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 //===-- Orders ---------------------------------------------------------------------------------------------------===//
 
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
-/// Lanes that add in a turn, because TMA cannot, wait for it together. The adder waits for all consumers.
+/// The adder waits for all consumers.
 Order AddOutOp::getOrder() { return {.mayMeet = isByAdder() ? Meeting::role : Meeting::none}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
 Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getShared()}; }

@@ -397,14 +397,34 @@ def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
   let hasVerifier = 1;
 }
 
+def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
+  let summary = "true if TMA can add tiles to a tensor in this launch";
+  let description = [{
+    TMA can if the strides of the tensor allow it and all `indices` are coordinates. A tile may lie between them: they
+    are bounds of its indices in the tensor, such as those of a loop. The tiles are added from buffers of type `buffer`.
+    With `ends_inside`, the tiles are of rows that end inside the tensor (`tile.rows`). All threads of a role have the
+    same result.
+
+    ```mlir
+    %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$tensor, Variadic<Index>:$indices, TypeAttrOf<Sm_SharedType>:$buffer,
+                       UnitAttr:$ends_inside);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $tensor `at` $indices `from` $buffer (`ends_inside` $ends_inside^)? attr-dict `:` qualified(type($tensor))
+  }];
+  let hasVerifier = 1;
+}
+
 def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
   let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
   let description = [{
     Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
     warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until
-    TMA has read what the warp wrote before. If the strides of the tensor or the position of the tile forbid TMA, lanes
-    add their elements from registers. The tile has the layout of the accumulators of an `sm.wgmma`, and the buffer has
-    its shape. Only additions may access the tensor.
+    TMA has read what the warp wrote before. The op is legal where an `sm.fits` is true. The tile has the layout of the
+    accumulators of an `sm.wgmma`, and the buffer has its shape. Only additions may access the tensor.
 
     With `by_adder`, the second warp of the producer's warpgroup, the adder, starts the additions of all warps.
     Consumers wait only until TMA has read what they wrote before. With a `turn`, the adder waits until the turn has

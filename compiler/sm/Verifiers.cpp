@@ -180,6 +180,12 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+LogicalResult FitsOp::verify() {
+  if (!isa<BlockArgument>(getTensor()))
+    return emitOpError("asks about a view; TMA has maps of whole tensors");
+  return success();
+}
+
 LogicalResult AddOutOp::verify() {
   RankedTensorType tile = getTile().getType();
   SharedType buffer = getShared().getType();

@@ -8,7 +8,9 @@
 #include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
@@ -62,6 +64,36 @@ static bool isInSerialLoop(tile::AtomicAddOp add) {
   return llvm::none_of(*steps, [](const sm::Step &step) { return step.isTurn() || step.isDelayed; });
 }
 
+/// Adds what limits `index`: its bounds if a loop counts it, or if it is the count of the iteration before.
+static void addLimits(Value index, SmallVectorImpl<Value> &limits) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  APInt step;
+  if (!loop || !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+    return limits.push_back(index);
+  if (argument != loop.getInductionVar()) {
+    if (loop.getTiedLoopYieldedValue(argument)->get() != loop.getInductionVar())
+      return limits.push_back(index);
+    limits.push_back(loop.getTiedLoopInit(argument)->get());
+  }
+  limits.append({loop.getLowerBound(), loop.getUpperBound()});
+}
+
+/// Returns the test whether TMA can add the tile. It stands before the loop if every index is bounded by values that
+/// the loop does not change. Not for the adder: it waits anyway, and the result would take a register.
+static Value fits(LocBuilder &b, tile::AtomicAddOp add, sm::SharedType buffer, bool byAdder) {
+  const tile::TensorPosition place = *tile::positionInTensor(add.getView(), add.getPosition());
+  SmallVector<Value> limits;
+  for (Value index : place.indices)
+    addLimits(index, limits);
+  auto loop = add->getParentOfType<scf::ForOp>();
+  auto isBefore = [&](Value value) { return loop.isDefinedOutsideOfLoop(value); };
+  OpBuilder::InsertionGuard guard(b);
+  if (loop && !byAdder && llvm::all_of(limits, isBefore))
+    b.setInsertionPoint(loop);
+  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, buffer, sm::hasEnd(add.getView()));
+}
+
 namespace {
 struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   void runOnOperation() override {
@@ -73,7 +105,7 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   static void addByTma(func::FuncOp function) {
     SmallVector<tile::AtomicAddOp> additions, ofAdder;
     function.walk([&](tile::AtomicAddOp add) {
-      if (canAddByTma(add))
+      if (!add->hasAttr(tile::rare) && canAddByTma(add))
         additions.push_back(add);
     });
     // Additions in turns need the adder. Others have it if no loop overlaps its iterations.
@@ -97,10 +129,19 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
       Value &buffer = buffers[{add.getTile().getType(), byAdder}];
       if (!buffer)
         buffer = makeBuffer(add);
-      sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition(), add.getTurn(), add.getTurns(),
-                           add.getPlace(), add.getNext(), byAdder && !add.getTurn());
-      add.erase();
+      addByTma(b, add, buffer, byAdder);
     }
+  }
+
+  /// Lets TMA make an addition from the buffer where it can. Otherwise lanes make it.
+  static void addByTma(LocBuilder &b, tile::AtomicAddOp add, Value buffer, bool byAdder) {
+    Value canAdd = fits(b, add, cast<sm::SharedType>(buffer.getType()), byAdder);
+    auto branch = scf::IfOp::create(b, canAdd, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition(), add.getTurn(), add.getTurns(),
+                         add.getPlace(), add.getNext(), byAdder && !add.getTurn());
+    add->moveBefore(branch.elseBlock()->getTerminator());
+    add->setAttr(tile::rare, b.getUnitAttr());
   }
 
   static Value makeBuffer(tile::AtomicAddOp add) {

@@ -139,13 +139,20 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
-    sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
+    scf.if %fits {
+      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    } else {
+      tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    }
     ```
+
+    The test stands before the loop if it is the same in all iterations.
 
     Lanes issue one instruction for each two elements of an addition from registers. TMA gets one for each 16 rows of a
     panel, and the warps go on.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {

@@ -60,6 +60,8 @@ struct TensorMap {
 
   /// Describes boxes of the buffer type `tile`: `rows` rows of a panel, or a whole vector.
   TensorMap(mlir::Value view, sm::SharedType tile, int64_t rows, int64_t columns);
+  /// Describes the boxes for additions from a buffer: a warp's rows of one panel.
+  static TensorMap ofAdditions(mlir::Value tensor, sm::SharedType buffer, bool endsInside);
   bool operator==(const TensorMap &) const = default;
 };
 

@@ -737,3 +737,12 @@ func.func @writes_after_waits(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: ten
   }
   return
 }
+
+// -----
+
+func.func @a_test_of_a_view(%v: !tile.view<3xf32>, %i: index) {
+  %matrix = tile.slice %v[%i] : !tile.view<3xf32> -> !tile.view<2xf32>
+  // expected-error @+1 {{asks about a view; TMA has maps of whole tensors}}
+  %fits = sm.fits %matrix at %i, %i from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
+  return
+}

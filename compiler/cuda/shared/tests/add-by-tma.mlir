@@ -10,9 +10,14 @@
 // CHECK-NOT: sm.alloc
 // CHECK: sm.roles
 // CHECK: scf.for %[[I:.*]] =
-// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c0] by_adder : tensor<64x64xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+// CHECK-NEXT: %[[FITS:.*]] = sm.fits %arg0 at %c0{{.*}} from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
+// CHECK-NEXT: scf.if %[[FITS]] {
+// CHECK-NEXT: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c0] by_adder : tensor<64x64xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+// CHECK-NEXT: } else {
+// CHECK-NEXT: tile.atomic_add %{{.*}}, %arg0[%[[I]], %c0] {tile.rare}
 // CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c64] by_adder
-// CHECK-COUNT-4: tile.atomic_add
+// CHECK: tile.atomic_add %{{.*}} {tile.rare}
+// CHECK-COUNT-4: tile.atomic_add %{{[^{]*}} : tensor
 // CHECK-NOT: sm.add_out
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %other: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>,
@@ -42,9 +47,14 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// If iterations overlap, each warp makes its own additions.
+// If iterations overlap, each warp makes its own additions. The loop bounds their rows, so one test before it is enough.
 // CHECK-LABEL: func.func @overlapping
-// CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+// CHECK: %[[FITS:.*]] = sm.fits %arg0 at %c0, %c0, %arg1 from !sm.shared<64x64xf32, 128>
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: scf.if %[[FITS]] {
+// CHECK-NEXT: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+// CHECK-NEXT: } else {
+// CHECK-NEXT: tile.atomic_add %{{.*}} {tile.rare}
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @overlapping(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>) {
     sm.roles {
@@ -75,7 +85,8 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 // CHECK: sm.roles
 // CHECK: sm.add_out %{{.*}}, %[[OWN:.*]], %arg0[%[[I:.*]], %c0] turn %[[N:.*]] of %arg1[%[[I]]] next %[[M:.*]] : {{.*}}, !tile.view<1xi32>
 // CHECK: sm.add_out %{{.*}}, %[[OWN]], %arg0[%[[I]], %c64] turn %[[M]] of %arg1[%[[I]]] next %[[N]] : {{.*}}, !tile.view<1xi32>
-// CHECK: tile.atomic_add %{{.*}} turn
+// CHECK: tile.atomic_add %{{.*}} turn %[[M]] of %arg1[%[[I]]] next %[[N]] {tile.rare}
+// CHECK: tile.atomic_add %{{.*}} turn %{{.*}} next %{{[0-9a-z]+}} :
 // CHECK: sm.add_out
 // CHECK-NOT: turn %
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
@@ -126,9 +137,11 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 // no boxes of rows of rows.
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[ROWS:.*]] = tile.rows
+// CHECK: sm.fits %arg0 at {{.*}} ends_inside
 // CHECK: sm.add_out %{{.*}}, %{{.*}}, %[[ROWS]][%{{.*}}] by_adder
 // CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
-// CHECK: tile.atomic_add
+// CHECK: tile.atomic_add %{{.*}} {tile.rare}
+// CHECK: tile.atomic_add %{{[^{]*}} : tensor
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @rows(%sum: !tile.view<2xf32>, %begin: index, %n: index, %x: tensor<64x64xf32, #c>) {
     sm.roles {

@@ -258,7 +258,7 @@ func.func @turn(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %
 
 !tile = !sm.shared<64x64xbf16, 128>
 
-// An `sm.add_out` in a turn is a barrier only if TMA cannot add, so it orders nothing.
+// An `sm.add_out` in a turn waits for the adder, not for other warps, so it orders nothing.
 // CHECK-LABEL: func @turn_of_tma
 // CHECK: sm.write
 // CHECK-NEXT: sm.add_out

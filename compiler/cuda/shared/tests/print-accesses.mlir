@@ -40,7 +40,7 @@ module attributes {tile.num_warps = 4 : i64} {
         // Each warp makes its own additions:
         // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
         sm.add_out %x, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-        // The adder waits for all consumers, unless TMA cannot add:
+        // The adder waits for all consumers:
         // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; may wait for its role}}
         sm.add_out %x, %buffer, %dq[%i, %i] by_adder
           : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
@@ -57,7 +57,7 @@ module attributes {tile.num_warps = 4 : i64} {
                   %buffer: !sm.shared<64x64xf32, 128>) {
     sm.roles {
       compute warps 4 registers 232 {
-        // Lanes wait for a turn together, unless TMA can add:
+        // So does an adder that waits for a turn:
         // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; adds to operand 6 by lanes; may wait for its role}}
         sm.add_out %x, %buffer, %dq[%i, %i] turn %n of %turns[%i] next %n
           : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>

@@ -68,9 +68,14 @@ static TensorMap mapOf(sm::CopyOutOp copy) {
           columnsOf(copy.getPosition(), copy.getShape())};
 }
 
-/// Returns the tensor map for additions. A box has a warp's rows of one panel.
+TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsInside) {
+  TensorMap map(tensor, buffer, sm::kRowsPerWarp, kAllColumns);
+  map.endsInside = endsInside;
+  return map;
+}
+
 static TensorMap mapOf(sm::AddOutOp add) {
-  return {add.getView(), add.getShared().getType(), sm::kRowsPerWarp, TensorMap::kAllColumns};
+  return TensorMap::ofAdditions(tile::rootOf(add.getView()), add.getShared().getType(), sm::hasEnd(add.getView()));
 }
 
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
@@ -159,7 +164,8 @@ SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange positi
   return coordinates;
 }
 
-/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where `areBoxes` holds.
+/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where TMA can
+/// copy the tile.
 template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op op, Value row) {
   SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
                                                        [&](Value index) { return t.s.toI32(t.scalar(index)); });
@@ -317,21 +323,6 @@ Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load)
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
 
-/// Adds what limits `index`: its bounds if a loop counts it, or if it is the count of the iteration before.
-static void addLimits(Value index, SmallVectorImpl<Value> &limits) {
-  auto argument = dyn_cast<BlockArgument>(index);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  APInt step;
-  if (!loop || !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
-    return limits.push_back(index);
-  if (argument != loop.getInductionVar()) {
-    if (loop.getTiedLoopYieldedValue(argument)->get() != loop.getInductionVar())
-      return limits.push_back(index);
-    limits.push_back(loop.getTiedLoopInit(argument)->get());
-  }
-  limits.append({loop.getLowerBound(), loop.getUpperBound()});
-}
-
 /// Tests that a tensor map exists, and that all indices are coordinates. A GPU reports an illegal instruction for a box
 /// that is stored before the first row, column or matrix.
 static Value areBoxesAt(Threads &t, const TensorMap &map, ArrayRef<Value> indices) {
@@ -348,16 +339,13 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   return areBoxesAt(t, mapOf(copy), indices);
 }
 
-/// Hoists the test before the loop if every index is bounded by values that the loop does not change. Not for the
-/// adder: it waits anyway, and a hoisted predicate costs a register.
-Value cuda::areBoxes(Threads &t, sm::AddOutOp add) {
-  SmallVector<Value> limits;
-  for (Value index : indicesOf(add.getView(), add.getPosition()))
-    addLimits(index, limits);
-  auto source = add->getParentOfType<scf::ForOp>();
-  OpBuilder::InsertionGuard guard(t.b);
-  if (source && !add.isByAdder() &&
-      llvm::all_of(limits, [&](Value limit) { return source.isDefinedOutsideOfLoop(limit); }))
-    t.b.setInsertionPoint(t.b.getInsertionBlock()->getParent()->getParentOfType<scf::ForOp>());
-  return areBoxesAt(t, mapOf(add), t.scalars(limits));
+static LogicalResult lower(Threads &t, sm::FitsOp op) {
+  const auto buffer = cast<sm::SharedType>(op.getBuffer());
+  const TensorMap map = TensorMap::ofAdditions(op.getTensor(), buffer, op.getEndsInside());
+  t.define(op.getResult(), areBoxesAt(t, map, t.scalars(op.getIndices())));
+  return success();
+}
+
+void cuda::addBoxLowerings(Lowerings &known) {
+  known.add<sm::FitsOp>([](Threads &t, sm::FitsOp op) { return lower(t, op); });
 }

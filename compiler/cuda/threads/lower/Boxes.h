@@ -15,9 +15,6 @@ mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
 mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
 mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
-/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to add the tile. All warps have
-/// the same result.
-mlir::Value areBoxes(Threads &t, sm::AddOutOp add);
 /// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
 bool isVector(sm::ProducerLoadOp load);
 /// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.

@@ -315,9 +315,11 @@ static void addTile(Threads &t, Value tile, Window window, size_t count, bool is
 }
 
 /// The coordinates are computed here: a program in which TMA adds needs them for nothing else.
-void cuda::addFromRegisters(Threads &t, Value tile, Value view, ValueRange position) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  addTile(t, tile, {t, t.view(view), t.scalars(position), type, t.recomputePlace(type).origin}, 1, /*isWhole=*/false);
+/// Adds in few instructions, and computes the place of the thread's elements here.
+static void addRarely(Threads &t, tile::AtomicAddOp op) {
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type, t.recomputePlace(type).origin);
+  addTile(t, op.getTile(), window, 1, /*isWhole=*/false);
 }
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
@@ -336,10 +338,8 @@ static void addWithoutTurn(Threads &t, tile::AtomicAddOp op) {
 }
 
 static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
-  if (op.getTurn())
-    inTurn(t, op, [&] { addWithoutTurn(t, op); });
-  else
-    addWithoutTurn(t, op);
+  auto add = [&] { op->hasAttr(tile::rare) ? addRarely(t, op) : addWithoutTurn(t, op); };
+  op.getTurn() ? inTurn(t, op, add) : add();
   return success();
 }
 

@@ -9,7 +9,7 @@ const Lowerings &Lowerings::all() {
     Lowerings known;
     for (auto add : {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings,
                      addGlobalMemoryLowerings, addBufferLowerings, addSharedAccessLowerings, addCopyLowerings,
-                     addMmaLowerings, addWarpgroupLowerings, addRoleLowerings, addRandomLowerings})
+                     addBoxLowerings, addMmaLowerings, addWarpgroupLowerings, addRoleLowerings, addRandomLowerings})
       add(known);
     return known;
   }();

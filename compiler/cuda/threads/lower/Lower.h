@@ -37,6 +37,7 @@ void addGlobalMemoryLowerings(Lowerings &known);
 void addBufferLowerings(Lowerings &known);
 void addSharedAccessLowerings(Lowerings &known);
 void addCopyLowerings(Lowerings &known);
+void addBoxLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
 void addRoleLowerings(Lowerings &known);
@@ -77,8 +78,6 @@ mlir::Value divide(Threads &t, mlir::Value x, mlir::Value y);
 /// Loads a tile from global memory, element by element. Without `fill`, elements outside the view are 0.
 llvm::SmallVector<mlir::Value> loadElements(Threads &t, mlir::Value view, mlir::ValueRange position,
                                             mlir::RankedTensorType tile, mlir::TypedAttr fill);
-/// Adds a tile in registers to global memory, atomically.
-void addFromRegisters(Threads &t, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
 /// Copies the tile of a producer load by plain accesses of one warp.
 void copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot);
 

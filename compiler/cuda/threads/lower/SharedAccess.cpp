@@ -328,11 +328,9 @@ static void addByAdder(Threads &t, sm::AddOutOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::AddOutOp op) {
-  auto byTma = [&] { op.isByAdder() ? addByAdder(t, op) : addByWarp(t, op); };
-  auto byLanes = [&] { addFromRegisters(t, op.getTile(), op.getView(), op.getPosition()); };
   if (!startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
-  t.either(areBoxes(t, op), byTma, [&] { op.getTurn() ? inTurn(t, op, byLanes) : byLanes(); });
+  op.isByAdder() ? addByAdder(t, op) : addByWarp(t, op);
   return success();
 }
 

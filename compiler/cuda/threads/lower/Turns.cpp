@@ -33,7 +33,7 @@ static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinat
 
 /// Computes the address from coordinates, which have 32 bits: the address of a slice would take more registers
 /// throughout a loop.
-template <class Op> static Turn turnOf(Threads &t, Op op) {
+static Turn turnOf(Threads &t, tile::AtomicAddOp op) {
   const SmallVector<Value> place = coordinatesOf(t, op.getTurns(), op.getPlace());
   return {counterAt(t, t.view(tile::rootOf(op.getTurns())), place), t.scalar(op.getTurn()), t.scalar(op.getNext())};
 }
@@ -68,16 +68,13 @@ static void byFirstThread(Threads &t, function_ref<void()> emit) {
   byFirstLane(t, emit);
 }
 
-template <class Op> static void addInTurn(Threads &t, Op op, function_ref<void()> add) {
+void cuda::inTurn(Threads &t, tile::AtomicAddOp op, function_ref<void()> add) {
   byFirstThread(t, [&] { wait(t, turnOf(t, op)); });
   t.barrier();
   add();
   t.barrier();
   byFirstThread(t, [&] { pass(t, turnOf(t, op)); });
 }
-
-void cuda::inTurn(Threads &t, tile::AtomicAddOp op, function_ref<void()> add) { addInTurn(t, op, add); }
-void cuda::inTurn(Threads &t, sm::AddOutOp op, function_ref<void()> add) { addInTurn(t, op, add); }
 
 //===-- Adder ----------------------------------------------------------------------------------------------------===//
 

@@ -9,10 +9,9 @@ namespace tegula::cuda {
 /// Adds from all threads that run this part of the program, when the turn of `op` has come. Passes the turn on when all
 /// of them have added.
 void inTurn(Threads &t, tile::AtomicAddOp op, llvm::function_ref<void()> add);
-void inTurn(Threads &t, sm::AddOutOp op, llvm::function_ref<void()> add);
 
-// The adder: a warp beside the producer, which makes the TMA additions of all consumer warps, perhaps in turns. Consumers
-// write a tile to the buffer and, for one tile at a time, an order to the mailbox: coordinates and turn.
+// The adder: a warp beside the producer, which makes the TMA additions of all consumer warps, perhaps in turns.
+// Consumers write a tile to the buffer and, for one tile at a time, an order to the mailbox: coordinates and turn.
 
 /// Returns an addition of `roles` that the adder makes. Null if there is none.
 sm::AddOutOp additionOfAdder(sm::RolesOp roles);

@@ -148,8 +148,13 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         %c64 = arith.constant 64 : index
         %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
         %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
+        %fits = sm.fits %o at %c0, %c0, %n, %head from !sm.shared<64x128xf32, 128> : !tile.view<3xf32>
         scf.for %i = %c0 to %n step %c64 {
-          sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+          scf.if %fits {
+            sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+          } else {
+            tile.atomic_add %x, %matrix[%i, %c0] {tile.rare} : tensor<64x128xf32, #c>, !tile.view<2xf32>
+          }
         }
         sm.tma_store_wait
       }
@@ -208,8 +213,14 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
         %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
         scf.for %i = %c0 to %size step %c64 {
-          sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
-            : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+          %fits = sm.fits %o at %c0, %c0, %size, %head from !sm.shared<64x128xf32, 128> : !tile.view<3xf32>
+          scf.if %fits {
+            sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
+              : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+          } else {
+            tile.atomic_add %x, %matrix[%i, %c0] turn %n of %turns[%i] next %m {tile.rare}
+              : tensor<64x128xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+          }
         }
       }
       load warps 1 registers 24 {
