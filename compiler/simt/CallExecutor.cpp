@@ -247,8 +247,12 @@ private:
   }
 
   /// Divides exactly, where the GPU approximates.
-  LogicalResult replaceByQuotient(LLVM::CallIntrinsicOp op, Value x, Value y) {
-    return replace(op, LLVM::FDivOp::create(b, x, y).getResult());
+  Value quotient(Value x, Value y) { return LLVM::FDivOp::create(b, x, y); }
+
+  /// Returns x, or a 0 of its sign for a denormal number.
+  Value flushed(Value x) {
+    Value isNormal = LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::uge, LLVM::FAbsOp::create(b, x), calls_.f32(0x1p-126F));
+    return LLVM::SelectOp::create(b, isNormal, x, LLVM::CopySignOp::create(b, calls_.f32(0), x));
   }
 
   /// Sets `count` bits of a word, from bit `from` on. Bits beyond the word do not matter.
@@ -270,9 +274,9 @@ private:
     if (name == "llvm.nvvm.lg2.approx.ftz.f")
       return replace(op, calls_.compute(&SimtOps::log2, op.getArgs()[0]));
     if (name == "llvm.nvvm.rcp.approx.ftz.f")
-      return replaceByQuotient(op, calls_.f32(1), op.getArgs()[0]);
+      return replace(op, flushed(quotient(calls_.f32(1), flushed(op.getArgs()[0]))));
     if (name == "llvm.nvvm.div.full")
-      return replaceByQuotient(op, op.getArgs()[0], op.getArgs()[1]);
+      return replace(op, quotient(op.getArgs()[0], op.getArgs()[1]));
     if (name == "llvm.nvvm.bmsk.clamp")
       return replaceByMask(op, op.getArgs()[0], op.getArgs()[1]);
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();

@@ -175,6 +175,13 @@ private:
     return exposed_.count(of) || isNumber ? result : zeroWhereZero(g, result, at);
   }
 
+  /// Returns g / x for the adjoint g of the logarithm `of`. Halves, because a GPU computes 1 / x as 0 from 2^126 on, but
+  /// no other quotient.
+  NodeId slopeOfLog(NodeId g, NodeId x, NodeId of) {
+    Location at = r_.node(of).where;
+    return quotient(times(g, 0.5, at), times(x, 0.5, at), of);
+  }
+
   /// Returns true if the operation can be finite although this operand is NaN or an infinity.
   static bool hides(Op op, size_t operand) {
     switch (op) {
@@ -293,10 +300,10 @@ private:
       g = times(product(g, y, y), std::numbers::ln2, at);
       break;
     case Op::Log:
-      g = quotient(g, x, y);
+      g = slopeOfLog(g, x, y);
       break;
     case Op::Log2:
-      g = times(quotient(g, x, y), std::numbers::log2e, at);
+      g = times(slopeOfLog(g, x, y), std::numbers::log2e, at);
       break;
     case Op::Tanh:
     case Op::FastTanh: {

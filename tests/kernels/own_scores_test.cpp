@@ -11,6 +11,13 @@ namespace {
 constexpr int kDim = 8;
 constexpr int64_t kRows = 20;
 
+class OwnScores : public ::testing::Test {
+  void SetUp() override {
+    if (onGpu())
+      GTEST_SKIP() << "the tensors are in the host's memory";
+  }
+};
+
 using Score = decltype(Variant::score);
 
 /// The results of a problem with one head of kRows queries and keys.
@@ -76,12 +83,12 @@ void expectEqual(const Score &repeats, const Score &full) {
   }
 }
 
-TEST(OwnScores, ThatAreScalarsRepeat) {
+TEST_F(OwnScores, ThatAreScalarsRepeat) {
   expectEqual([](Value, const ScoreIndex &, VariantViews) { return constant(f32, 0.5); },
               [](Value score, const ScoreIndex &, VariantViews) { return 0.0 * score + 0.5; });
 }
 
-TEST(OwnScores, ThatAreRowsOrColumnsRepeat) {
+TEST_F(OwnScores, ThatAreRowsOrColumnsRepeat) {
   expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(bf16, at.key) * 0.125; },
               [](Value score, const ScoreIndex &at, VariantViews) { return 0.0 * score + cast(f32, at.key) * 0.125; });
   expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(f16, at.query); },
@@ -119,9 +126,7 @@ std::vector<float> outputOf(DType dtype, BlockMask::Source blocks = BlockMask::S
   return o;
 }
 
-TEST(OwnScores, AMaskReadsConditionsFromBytes) {
-  if (onGpu())
-    GTEST_SKIP() << "the tensors are in the host's memory";
+TEST_F(OwnScores, AMaskReadsConditionsFromBytes) {
   EXPECT_EQ(outputOf(DType::i1), outputOf(i8));
   EXPECT_EQ(outputOf(DType::i1, BlockMask::Source::computed), outputOf(i8, BlockMask::Source::computed));
 }
@@ -160,7 +165,7 @@ Variant lastKeys() {
   return variant;
 }
 
-TEST(OwnScores, OfTheLastPositionsAreRight) {
+TEST_F(OwnScores, OfTheLastPositionsAreRight) {
   if (hasGpuCode())
     GTEST_SKIP() << "the keys are in the host's memory";
   const Variant windows[] = {lastKeys(), slidingWindow(4, 0, Alignment::bottom_right),
@@ -173,7 +178,7 @@ TEST(OwnScores, OfTheLastPositionsAreRight) {
     }
 }
 
-TEST(OwnScores, BeyondTheLastPositionsAreRefused) {
+TEST_F(OwnScores, BeyondTheLastPositionsAreRefused) {
   for (int64_t length : {kMostPositions + 1, (int64_t{1} << 31) - 3}) {
     const Expected<float> o = outputAtTheEnd(lastKeys(), length);
     EXPECT_EQ(o.ok() ? std::to_string(*o) : o.status().message(),

@@ -180,10 +180,16 @@ Status writeAllToOnePlace(const std::shared_ptr<Device> &device, Array<float> &y
   return status;
 }
 
-TEST(WritesToOnePlace, LeaveOneOfTheElements) {
+/// These tests choose their devices.
+class WritesToOnePlace : public ::testing::Test {
+  void SetUp() override {
+    if (testing::onGpu())
+      GTEST_SKIP() << "a GPU test cannot run two devices";
+  }
+};
+
+TEST_F(WritesToOnePlace, LeaveOneOfTheElements) {
   Array<float> y({3}, -1);
-  if (testing::onGpu())
-    GTEST_SKIP() << "a GPU test cannot run two devices";
   EXPECT_TRUE(writeAllToOnePlace(testing::valueOf(cpuDevice()), y).ok());
   EXPECT_EQ(y(0), -1);
   EXPECT_GE(y(1), 0);
@@ -191,7 +197,7 @@ TEST(WritesToOnePlace, LeaveOneOfTheElements) {
   EXPECT_EQ(y(2), -1);
 }
 
-TEST(WritesToOnePlace, AreARaceInTheExecutor) {
+TEST_F(WritesToOnePlace, AreARaceInTheExecutor) {
   for (const char *arch : {"sm_80", "sm_90a"}) {
     Array<float> y({3}, -1);
     const Status status = writeAllToOnePlace(testing::valueOf(simtDevice({.arch = arch})), y);
