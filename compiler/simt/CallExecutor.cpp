@@ -251,7 +251,8 @@ private:
 
   /// Returns x, or a 0 of its sign for a denormal number.
   Value flushed(Value x) {
-    Value isNormal = LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::uge, LLVM::FAbsOp::create(b, x), calls_.f32(0x1p-126F));
+    Value isNormal =
+        LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::uge, LLVM::FAbsOp::create(b, x), calls_.f32(0x1p-126F));
     return LLVM::SelectOp::create(b, isNormal, x, LLVM::CopySignOp::create(b, calls_.f32(0), x));
   }
 

@@ -175,8 +175,8 @@ private:
     return exposed_.count(of) || isNumber ? result : zeroWhereZero(g, result, at);
   }
 
-  /// Returns g / x for the adjoint g of the logarithm `of`. Halves, because a GPU computes 1 / x as 0 from 2^126 on, but
-  /// no other quotient.
+  /// Returns g / x for the adjoint g of the logarithm `of`. Halves, because a GPU computes 1 / x as 0 from 2^126 on,
+  /// but no other quotient.
   NodeId slopeOfLog(NodeId g, NodeId x, NodeId of) {
     Location at = r_.node(of).where;
     return quotient(times(g, 0.5, at), times(x, 0.5, at), of);

@@ -156,12 +156,9 @@ Expected<float> outputAtTheEnd(const Variant &variant, int64_t seqlen_k) {
 
 Variant lastKeys() {
   Variant variant{.name = "last_keys"};
-  variant.ranges = {{[](Value, const HeadIndex &at, VariantViews) -> Interval {
-                       return {at.seqlen_k - 5, at.seqlen_k};
-                     },
-                     [](Value, const HeadIndex &at, VariantViews) -> Interval {
-                       return {constant(DType::index, 0), at.seqlen_q};
-                     }}};
+  variant.ranges = {
+      {[](Value, const HeadIndex &at, VariantViews) -> Interval { return {at.seqlen_k - 5, at.seqlen_k}; },
+       [](Value, const HeadIndex &at, VariantViews) -> Interval { return {constant(DType::index, 0), at.seqlen_q}; }}};
   return variant;
 }
 
