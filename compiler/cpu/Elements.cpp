@@ -226,7 +226,7 @@ Element Lowering::elementwise(Nest &nest, Operation *op, ArrayRef<Element> posit
 // nothing and narrowing rounds.
 Value Lowering::arithmetic(Operation *op, ArrayRef<Value> operands, Type resultElement, bool vector) {
   StringRef name = op->getName().getStringRef();
-  bool narrowResult = isa<Float16Type, BFloat16Type>(resultElement);
+  bool narrowResult = tile::isNarrowFloat(resultElement);
   if (name == "arith.extf")
     return operands[0];
   if (name == "arith.truncf" && narrowResult)

@@ -25,9 +25,7 @@ Value roundedBf16Bits(Formula &m, Value x) {
 
 } // namespace
 
-Type computeType(Type type) {
-  return isa<Float16Type, BFloat16Type>(type) ? Float32Type::get(type.getContext()) : type;
-}
+Type computeType(Type type) { return tile::isNarrowFloat(type) ? Float32Type::get(type.getContext()) : type; }
 
 Type likeF32(Type type) { return withElement(type, Float32Type::get(type.getContext())); }
 

@@ -2,6 +2,7 @@
 #include "compiler/driver/DefaultSchedule.h"
 
 #include "compiler/driver/Program.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Hopper.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
@@ -74,8 +75,8 @@ SmallVector<Product> hotProducts(ModuleOp module) {
 }
 
 bool is16Bit(const Product &product) {
-  return product.operandType(product.lhs).getElementType() == product.elementType() &&
-         isa<BFloat16Type, Float16Type>(product.elementType());
+  std::optional<sm::MmaElement> element = sm::mmaElement(product.elementType());
+  return product.operandType(product.lhs).getElementType() == product.elementType() && element && element->bytes == 2;
 }
 
 /// Returns true if threads do not multiply the operands exactly in f32.

@@ -195,32 +195,26 @@ void Instructions::setRegisters(unsigned count, bool more) {
 /// The high word of each descriptor: a swizzle of 128 bytes, and 1024 bytes from one 8-row block to the next.
 static constexpr uint32_t kDescriptorHigh = (1u << 30) | (1024 >> 4);
 
-SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRange a, Value b, ValueRange sums,
-                                               bool transposeA, bool transposeB) {
+SmallVector<Value> Instructions::multiplyAsync(const WgmmaType &type, unsigned n, ValueRange a, Value b,
+                                               ValueRange sums) {
   Assembly assembly(b_, n / 2);
   assembly.tie(sums);
   std::string high = ", " + std::to_string(kDescriptorHigh) + "}";
   std::string text = "{\n.reg .pred p;\n.reg .b64 da, db;\nsetp.ne.b32 p, " + std::to_string(!sums.empty()) + ", 0;\n";
-  const bool isTf32 = element.isF32();
-  std::string lhs = "da", modes = ", " + std::to_string(transposeA);
+  std::string lhs = "da", modes;
   if (a.size() == 1) {
     text += "mov.b64 da, {" + assembly.input(a.front()) + high + ";\n";
   } else {
     lhs = assembly.inputs(a);
-    modes = "";
+  }
+  if (type.transposes) {
+    auto [ofA, ofB] = *type.transposes;
+    modes = (a.size() == 1 ? ", " + std::to_string(ofA) : "") + ", " + std::to_string(ofB);
   }
   text += "mov.b64 db, {" + assembly.input(b) + high + ";\n";
-  assert((element.isBF16() || element.isF16() || isTf32) && "wgmma takes bf16, f16 or tf32");
-  std::string depth = "k16", type = element.isBF16() ? ".bf16.bf16" : ".f16.f16";
-  modes += ", " + std::to_string(transposeB);
-  if (isTf32) {
-    assert(a.size() == 1 && !transposeA && !transposeB && "operands of tf32 are K-major");
-    depth = "k8";
-    type = ".tf32.tf32";
-    modes = "";
-  }
-  text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + depth + ".f32" + type + " " + assembly.results() +
-          ", " + lhs + ", db, p, 1, 1" + modes + ";\n}";
+  const std::string element = "." + type.element.str();
+  text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(type.depth) + ".f32" +
+          element + element + " " + assembly.results() + ", " + lhs + ", db, p, 1, 1" + modes + ";\n}";
   return assembly.create(text, /*touchesMemory=*/false);
 }
 

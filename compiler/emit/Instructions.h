@@ -8,10 +8,21 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <array>
+#include <optional>
+
 namespace tegula::emit {
 
 /// The attribute of barriers that order no memory.
 inline constexpr llvm::StringLiteral kSequence = "sm.sequence";
+
+/// The operands of a wgmma: the word for their element type, the depth of one step, and for each operand whether the
+/// instruction transposes it. `transposes` is empty for element types that must be K-major.
+struct WgmmaType {
+  llvm::StringRef element;
+  int64_t depth;
+  std::optional<std::array<bool, 2>> transposes;
+};
 
 /// A builder of GPU instructions. They are emitted at the insertion point of `b`.
 class Instructions {
@@ -108,11 +119,11 @@ public:
   /// Sets the number of registers of each thread from here on. All warps of a warpgroup execute it. `more` is true if
   /// the threads had fewer registers.
   void setRegisters(unsigned count, bool more);
-  /// Starts one step of wgmma m64nNk16 on bf16 or f16 (`element`), or m64nNk8 on f32 as tf32, which transposes nothing.
+  /// Starts one step of wgmma, m64nNkDEPTH.
   /// The accumulators, N / 2 f32, are undefined until a waitMmas. `a` is one i32 (the low word of a descriptor) or four
   /// i32 with a fragment. `b` is a low word. If `sums` is empty, the accumulators start at 0.
-  llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
-                                               mlir::ValueRange sums, bool transposeA, bool transposeB);
+  llvm::SmallVector<mlir::Value> multiplyAsync(const WgmmaType &type, unsigned n, mlir::ValueRange a, mlir::Value b,
+                                               mlir::ValueRange sums);
   /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them
   /// after it.
   llvm::SmallVector<mlir::Value> distinct(mlir::ValueRange registers);

@@ -3,6 +3,7 @@
 #include "compiler/simplify/Passes.h"
 #include "compiler/simplify/ScaledScores.h"
 #include "compiler/simplify/Softmax.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -74,7 +75,7 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
 /// Returns true if exponents may be fused. f16 needs warp specialization for it: warps that load their own tiles have
 /// too few registers for both kinds of exponents.
 static bool mayFuse(tile::SoftmaxUpdateOp op) {
-  return getElementTypeOrSelf(op.getValues()).isBF16() || tile::wantsRoles(op);
+  return sm::hidesRounding(getElementTypeOrSelf(op.getValues())) || tile::wantsRoles(op);
 }
 
 namespace {

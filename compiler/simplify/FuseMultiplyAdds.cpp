@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Constants.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -225,10 +226,10 @@ namespace {
 struct FuseMultiplyAdds : simplify::impl::FuseMultiplyAddsBase<FuseMultiplyAdds> {
   void runOnOperation() override {
     const SmallPtrSet<Type, 3> types = multipliedTypes(getOperation());
-    if (types.empty() || !llvm::all_of(types, llvm::IsaPred<BFloat16Type, Float16Type>))
+    if (types.empty() || !llvm::all_of(types, tile::isNarrowFloat))
       return;
     getOperation().walk(combineFactors);
-    if (!llvm::all_of(types, llvm::IsaPred<BFloat16Type>))
+    if (!llvm::all_of(types, sm::hidesRounding))
       return;
     getOperation().walk(fuseExponent);
     fuseSums(getOperation());

@@ -5,6 +5,7 @@
 #include "compiler/simplify/Constants.h"
 #include "compiler/simplify/ScaledScores.h"
 #include "compiler/simplify/Softmax.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -144,7 +145,7 @@ class OptimisticUpdate {
 public:
   OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop)
       : op_(op), scores_(withoutScale(op.getScores(), /*andAdded=*/true)), chain_(loop, scores_),
-        rows_(op.getMax().getType()), isBf16_(getElementTypeOrSelf(op.getValues()).isBF16()), loop_(loop) {}
+        rows_(op.getMax().getType()), loop_(loop) {}
 
   SoftmaxState run(LocBuilder &b) {
     Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
@@ -174,7 +175,10 @@ private:
   /// Returns the largest sum for which the optimistic path is right. Up to it, no probability exceeds what its type or
   /// f32 sums can hold. Above it, in tiles of up to 128 columns, some probability exceeds 2^8, so that the recompute
   /// path raises some row's maximum.
-  double largestSum() const { return isBf16_ ? 0x1p40 : 0x1p15; }
+  double largestSum() {
+    constexpr double ofSums = 0x1p40;
+    return std::min(ofSums, sm::largestPower(getElementTypeOrSelf(op_.getValues())));
+  }
 
   SmallVector<Value> withSums(LocBuilder &b, Value tile) {
     return {tile, reduceRows(b, tile::Reduction::Add, tile, rows_)};
@@ -229,7 +233,6 @@ private:
   ScaledScores scores_;
   ScoreChain chain_;
   Type rows_;
-  bool isBf16_;
   scf::ForOp loop_;
 };
 

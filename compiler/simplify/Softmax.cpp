@@ -2,6 +2,7 @@
 #include "compiler/simplify/Softmax.h"
 
 #include "compiler/simplify/Constants.h"
+#include "compiler/sm/Elements.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -47,7 +48,7 @@ Value minusOrigin(LocBuilder &b, Value origin) {
 /// itself, makes the largest probability 2^e instead of 1, with abs(e) up to 3 * 2^-24 m log2(e). It rounds to 1 if e
 /// is at most half a rounding step.
 static double fusedRange(tile::SoftmaxUpdateOp op) {
-  return getElementTypeOrSelf(op.getValues()).isBF16() ? 8192 : 512;
+  return sm::hidesRounding(getElementTypeOrSelf(op.getValues())) ? 8192 : 512;
 }
 
 Value exceedsFusedRange(LocBuilder &b, tile::SoftmaxUpdateOp op, Value max) {

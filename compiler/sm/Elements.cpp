@@ -3,16 +3,29 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace tegula::sm {
 
 std::optional<MmaElement> mmaElement(Type type) {
-  if (type.isBF16() || type.isF16())
-    return MmaElement{.bytes = 2, .depth = 16, .mustBeKMajor = false};
+  if (type.isBF16())
+    return MmaElement{.name = "bf16", .bytes = 2, .depth = 16, .mustBeKMajor = false};
+  if (type.isF16())
+    return MmaElement{.name = "f16", .bytes = 2, .depth = 16, .mustBeKMajor = false};
   if (type.isF32())
-    return MmaElement{.bytes = 4, .depth = 8, .mustBeKMajor = true};
+    return MmaElement{.name = "tf32", .bytes = 4, .depth = 8, .mustBeKMajor = true};
   return std::nullopt;
+}
+
+bool hidesRounding(Type element) {
+  constexpr unsigned coarse = 8; // Bits of a significand, with the leading one.
+  return cast<FloatType>(element).getFPMantissaWidth() <= coarse;
+}
+
+double largestPower(Type element) {
+  return std::ldexp(1.0, llvm::APFloat::semanticsMaxExponent(cast<FloatType>(element).getFloatSemantics()));
 }
 
 int64_t panelColumns(Type element) { return kPanelBytes * 8 / element.getIntOrFloatBitWidth(); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the tensor cores can do with each element type, and the columns of a panel.
+// What each element type is to the tensor cores and to rounding, and the columns of a panel.
 #pragma once
 
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +15,9 @@ constexpr int64_t kPanelBytes = 128;
 
 /// An element type whose products the tensor cores sum in f32.
 struct MmaElement {
-  int64_t bytes; ///< Size of an element.
-  int64_t depth; ///< The depth that one wgmma sums: 32 bytes of each operand.
+  llvm::StringLiteral name; ///< In the names of instructions.
+  int64_t bytes;            ///< Size of an element.
+  int64_t depth;            ///< The depth that one wgmma sums: 32 bytes of each operand.
   /// True if an operand in shared memory must be K-major: neighbours along the depth are neighbours in memory.
   bool mustBeKMajor;
 
@@ -25,6 +27,12 @@ struct MmaElement {
 /// Returns the row of bf16, f16 or f32. For f32, the tensor cores read only the bits of tf32. For all other types, no
 /// lowering emits wgmma, and the result is empty.
 std::optional<MmaElement> mmaElement(mlir::Type type);
+
+/// Returns true if rounding a probability of at most 1 to `element` hides the error of a fused exponent. bf16 does.
+bool hidesRounding(mlir::Type element);
+
+/// Returns the largest power of two that `element`, a floating-point type, holds.
+double largestPower(mlir::Type element);
 
 /// Returns the columns of a panel of 128 bytes.
 int64_t panelColumns(mlir::Type element);

@@ -69,6 +69,8 @@ mlir::Value rootOf(mlir::Value place);
 bool isInPages(mlir::Value view);
 /// Returns true if the tensor that `view` is sliced from is a function argument and is not written.
 bool isReadOnly(mlir::Value view);
+/// Returns true for a floating-point type of less than 32 bits, whose numbers arithmetic widens to f32.
+bool isNarrowFloat(mlir::Type type);
 
 } // namespace tegula::tile
 

@@ -48,6 +48,8 @@ std::string tegula::tile::nameSetting(Operation *op, StringRef setting) {
 
 bool tegula::tile::wantsRoles(Operation *op) { return isWord(op, "tile.roles", "load"); }
 
+bool tegula::tile::isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32; }
+
 bool tegula::tile::isReadOnly(Value view) {
   auto argument = dyn_cast<BlockArgument>(rootOf(view));
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();

@@ -177,7 +177,9 @@ LogicalResult Threads::lowerWhile(scf::WhileOp loop) {
   return lowerRegion(*loop.getAfterBody(), lowered.getAfterBody(), /*pack=*/false);
 }
 
-static bool isPacked(Type element, unsigned count) { return isa<BFloat16Type, Float16Type>(element) && count % 2 == 0; }
+static bool isPacked(Type element, unsigned count) {
+  return tile::isNarrowFloat(element) && element.getIntOrFloatBitWidth() == 16 && count % 2 == 0;
+}
 
 std::pair<Type, unsigned> Threads::packedType(Type element, unsigned count) {
   if (!isPacked(element, count))

@@ -12,8 +12,6 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-static bool isNarrow(Type type) { return isa<Float16Type, BFloat16Type>(type); }
-
 /// Clones `op` for one element.
 static Value clone(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
   Operation *one = Operation::create(t.b.getLoc(), op->getName(), type, operands, NamedAttrList(),
@@ -46,9 +44,9 @@ static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type t
   Type f32 = t.b.getF32Type();
   SmallVector<Value, 3> wide;
   for (Value operand : operands)
-    wide.push_back(isNarrow(operand.getType()) ? arith::ExtFOp::create(t.b, f32, operand) : operand);
-  Value result = computeWide(t, op, wide, isNarrow(type) ? f32 : type);
-  return isNarrow(type) ? arith::TruncFOp::create(t.b, type, result) : result;
+    wide.push_back(tile::isNarrowFloat(operand.getType()) ? arith::ExtFOp::create(t.b, f32, operand) : operand);
+  Value result = computeWide(t, op, wide, tile::isNarrowFloat(type) ? f32 : type);
+  return tile::isNarrowFloat(type) ? arith::TruncFOp::create(t.b, type, result) : result;
 }
 
 /// Returns true for arithmetic that a GPU computes by instructions, without a library call.

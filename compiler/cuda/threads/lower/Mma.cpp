@@ -201,7 +201,8 @@ static LogicalResult lower(Threads &t, sm::MmaOp op) {
   bool isShared = isa<sm::SharedType>(op.getLhs().getType());
   if (!isShared && !isOperandOf(*grid, sm::layoutOf(op.getLhs())))
     return op.emitOpError("has an lhs that is not in the operand layout of its result");
-  if (lhsType == rhsType && sm::mmaElement(rhsType) && !rhsType.isF32())
+  if (std::optional<sm::MmaElement> element = sm::mmaElement(rhsType);
+      lhsType == rhsType && element && element->bytes == 2)
     Mma16(t, op, *grid).emit();
   else if (!isShared)
     return op.emitOpError("multiplies ") << lhsType << " by " << rhsType << " from registers";

@@ -93,12 +93,21 @@ static Share shareOf(Threads &t, const sm::Fragments &grid) {
   return {t.s.rem(warpgroup, alongRows), t.s.div(warpgroup, alongRows)};
 }
 
+static emit::WgmmaType typeOf(sm::WgmmaOp op) {
+  const sm::MmaElement element = *sm::mmaElement(op.getRhs().getType().getElementType());
+  emit::WgmmaType type{element.name, element.depth, std::nullopt};
+  if (!element.mustBeKMajor)
+    type.transposes = {op.getTransposeLhs(), !op.getTransposeRhs()};
+  return type;
+}
+
 /// Multiplies all steps of the depth for each block of 64 rows, and returns the sums of all blocks.
 static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<Operand> &lhs, const Operand &rhs,
                                    ArrayRef<Value> initial, const sm::Fragments &grid) {
   constexpr int64_t wordsOfStep = 4;
   const int64_t steps = llvm::divideCeil(op.getDepth(), rhs.depthOfStep());
   const unsigned columns = 16 * grid.columns;
+  const emit::WgmmaType type = typeOf(op);
   ArrayRef<Value> words = lhs ? ArrayRef<Value>() : t.registers(op.getLhs());
   SmallVector<SmallVector<Value>> sums(grid.rows);
   for (int64_t block = 0; !initial.empty() && block < grid.rows; ++block)
@@ -107,8 +116,7 @@ static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::option
     for (int64_t block = 0; block < grid.rows; ++block) {
       SmallVector<Value> a = lhs ? SmallVector<Value>{lhs->at(step, block * grid.rowStride)}
                                  : SmallVector<Value>(words.slice(wordsOfStep * (block * steps + step), wordsOfStep));
-      sums[block] = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums[block],
-                                        op.getTransposeLhs(), /*transposeB=*/!op.getTransposeRhs());
+      sums[block] = t.gpu.multiplyAsync(type, columns, a, rhs.at(step), sums[block]);
     }
   SmallVector<Value> all;
   for (ArrayRef<Value> ofBlock : sums)
