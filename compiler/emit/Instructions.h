@@ -119,9 +119,9 @@ public:
   /// Sets the number of registers of each thread from here on. All warps of a warpgroup execute it. `more` is true if
   /// the threads had fewer registers.
   void setRegisters(unsigned count, bool more);
-  /// Starts one step of wgmma, m64nNkDEPTH.
-  /// The accumulators, N / 2 f32, are undefined until a waitMmas. `a` is one i32 (the low word of a descriptor) or four
-  /// i32 with a fragment. `b` is a low word. If `sums` is empty, the accumulators start at 0.
+  /// Starts one step of wgmma, m64nNkDEPTH. The accumulators, N / 2 f32, are undefined until a waitMmas. `a` is one i32
+  /// (the low word of a descriptor) or four i32 with a fragment. `b` is a low word. If `sums` is empty, the accumulators
+  /// start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(const WgmmaType &type, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums);
   /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them

@@ -246,16 +246,6 @@ private:
     return replace(op, calls_.compute(&SimtOps::to_tf32, op.getSrc()));
   }
 
-  /// Divides exactly, where the GPU approximates.
-  Value quotient(Value x, Value y) { return LLVM::FDivOp::create(b, x, y); }
-
-  /// Returns x, or a 0 of its sign for a denormal number.
-  Value flushed(Value x) {
-    Value isNormal =
-        LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::uge, LLVM::FAbsOp::create(b, x), calls_.f32(0x1p-126F));
-    return LLVM::SelectOp::create(b, isNormal, x, LLVM::CopySignOp::create(b, calls_.f32(0), x));
-  }
-
   /// Sets `count` bits of a word, from bit `from` on. Bits beyond the word do not matter.
   LogicalResult replaceByMask(LLVM::CallIntrinsicOp op, Value from, Value count) {
     const Type i64 = b.getI64Type();
@@ -275,9 +265,9 @@ private:
     if (name == "llvm.nvvm.lg2.approx.ftz.f")
       return replace(op, calls_.compute(&SimtOps::log2, op.getArgs()[0]));
     if (name == "llvm.nvvm.rcp.approx.ftz.f")
-      return replace(op, flushed(quotient(calls_.f32(1), flushed(op.getArgs()[0]))));
-    if (name == "llvm.nvvm.div.full")
-      return replace(op, quotient(op.getArgs()[0], op.getArgs()[1]));
+      return replace(op, calls_.compute(&SimtOps::reciprocal, op.getArgs()[0]));
+    if (name == "llvm.nvvm.div.full") // Divides exactly, where the GPU approximates.
+      return replace(op, LLVM::FDivOp::create(b, op.getArgs()[0], op.getArgs()[1]).getResult());
     if (name == "llvm.nvvm.bmsk.clamp")
       return replaceByMask(op, op.getArgs()[0], op.getArgs()[1]);
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();

@@ -71,6 +71,7 @@ void multiply(SimtMma kind, const std::array<MmaRegisters, kWarp> &lanes) {
 
 float exp2Approximate(float x) { return flushed(std::exp2(flushed(x))); }
 float log2Approximate(float x) { return std::log2(flushed(x)); }
+float reciprocalApproximate(float x) { return flushed(1 / flushed(x)); }
 
 uint32_t toTf32(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);

@@ -36,6 +36,7 @@ float fromTf32(uint32_t bits);
 
 float exp2Approximate(float x);
 float log2Approximate(float x);
+float reciprocalApproximate(float x);
 /// Returns tanh(x) in no more bits than the instruction gives, so that a program that needs more fails here, too.
 float tanhApproximate(float x);
 uint32_t toTf32(float x);

@@ -215,6 +215,7 @@ const SimtOps simtOps = {
     .tanh = tanhApproximate,
     .to_tf32 = toTf32,
     .to_bf16 = toBf16,
+    .reciprocal = reciprocalApproximate,
 };
 
 } // namespace tegula::simt

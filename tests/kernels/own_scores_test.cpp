@@ -2,6 +2,7 @@
 // Tests functions of variants that tests write themselves: shapes of scores, and positions near the limit.
 #include "harness/machine.h"
 #include "support/test_device.h"
+#include "support/test_tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +11,6 @@ namespace {
 
 constexpr int kDim = 8;
 constexpr int64_t kRows = 20;
-
-class OwnScores : public ::testing::Test {
-  void SetUp() override {
-    if (onGpu())
-      GTEST_SKIP() << "the tensors are in the host's memory";
-  }
-};
 
 using Score = decltype(Variant::score);
 
@@ -33,6 +27,12 @@ std::vector<float> numbers(int seed) {
   return x;
 }
 
+TestTensor tensorOf(std::vector<int64_t> shape, const std::vector<float> &numbers) {
+  return {f32, std::move(shape), Layout::contiguous, Poison::nan, numbers};
+}
+TestTensor inputOf(int seed) { return tensorOf({1, 1, kRows, kDim}, numbers(seed)); }
+TestTensor outputOf(std::vector<int64_t> shape) { return {f32, std::move(shape), Layout::contiguous, Poison::nan}; }
+
 Results resultsOf(Score score, Algorithm algorithm) {
   AttentionProblem problem{.dtype = f32, .algorithm = algorithm, .head_dim = kDim, .value_dim = kDim};
   problem.variant.name = "own";
@@ -44,29 +44,28 @@ Results resultsOf(Score score, Algorithm algorithm) {
     ADD_FAILURE() << plan.status().message();
     return {};
   }
-  std::vector<float> q = numbers(1), k = numbers(2), v = numbers(3), d_o = numbers(4);
-  Results r{.o = q, .lse = std::vector<float>(kRows), .dq = q, .dk = q, .dv = q};
-  auto matrix = [](std::vector<float> &x) { return contiguous(x.data(), f32, {1, 1, kRows, kDim}); };
-  const TensorRef lse = contiguous(r.lse.data(), f32, {1, 1, kRows});
+  const std::vector<int64_t> matrix = {1, 1, kRows, kDim};
+  const TestTensor q = inputOf(1), k = inputOf(2), v = inputOf(3), d_o = inputOf(4), o = outputOf(matrix),
+                   lse = outputOf({1, 1, kRows}), dq = outputOf(matrix), dk = outputOf(matrix), dv = outputOf(matrix);
   const AttentionShape shape{.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = kRows, .seqlen_k = kRows};
   const ScratchMemory forward(*plan->forwardWorkspace(shape));
   Status status =
-      plan->forward({.q = matrix(q), .k = matrix(k), .v = matrix(v), .o = matrix(r.o), .lse = lse}, forward.get());
+      plan->forward({.q = q.ref(), .k = k.ref(), .v = v.ref(), .o = o.ref(), .lse = lse.ref()}, forward.get());
   if (status.ok() && problem.backward) {
     const ScratchMemory backward(*plan->backwardWorkspace(shape));
-    status = plan->backward({.q = matrix(q),
-                             .k = matrix(k),
-                             .v = matrix(v),
-                             .o = matrix(r.o),
-                             .lse = lse,
-                             .d_o = matrix(d_o),
-                             .dq = matrix(r.dq),
-                             .dk = matrix(r.dk),
-                             .dv = matrix(r.dv)},
+    status = plan->backward({.q = q.ref(),
+                             .k = k.ref(),
+                             .v = v.ref(),
+                             .o = o.ref(),
+                             .lse = lse.ref(),
+                             .d_o = d_o.ref(),
+                             .dq = dq.ref(),
+                             .dk = dk.ref(),
+                             .dv = dv.ref()},
                             backward.get());
   }
   EXPECT_EQ(status.message(), "");
-  return r;
+  return {o.numbers(), lse.numbers(), dq.numbers(), dk.numbers(), dv.numbers()};
 }
 
 /// Expects the same results from a score that repeats and from one of each position.
@@ -83,12 +82,12 @@ void expectEqual(const Score &repeats, const Score &full) {
   }
 }
 
-TEST_F(OwnScores, ThatAreScalarsRepeat) {
+TEST(OwnScores, ThatAreScalarsRepeat) {
   expectEqual([](Value, const ScoreIndex &, VariantViews) { return constant(f32, 0.5); },
               [](Value score, const ScoreIndex &, VariantViews) { return 0.0 * score + 0.5; });
 }
 
-TEST_F(OwnScores, ThatAreRowsOrColumnsRepeat) {
+TEST(OwnScores, ThatAreRowsOrColumnsRepeat) {
   expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(bf16, at.key) * 0.125; },
               [](Value score, const ScoreIndex &at, VariantViews) { return 0.0 * score + cast(f32, at.key) * 0.125; });
   expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(f16, at.query); },
@@ -96,7 +95,7 @@ TEST_F(OwnScores, ThatAreRowsOrColumnsRepeat) {
 }
 
 /// Returns o of queries that see the keys that a tensor of bytes says.
-std::vector<float> outputOf(DType dtype, BlockMask::Source blocks = BlockMask::Source::none) {
+std::vector<float> resultWithBytes(DType dtype, BlockMask::Source blocks = BlockMask::Source::none) {
   AttentionProblem problem{.dtype = f32, .head_dim = kDim, .value_dim = kDim};
   problem.block_mask.source = blocks;
   problem.variant.name = "bytes";
@@ -107,28 +106,25 @@ std::vector<float> outputOf(DType dtype, BlockMask::Source blocks = BlockMask::S
   };
   const Expected<AttentionPlan> plan = AttentionPlan::make(problem, *machine().cache, {.block_m = 16, .block_n = 16});
   EXPECT_TRUE(plan.ok()) << plan.status().message();
-  std::vector<float> q = numbers(1), k = numbers(2), v = numbers(3), o(kRows * kDim), lse(kRows);
+  const TestTensor q = inputOf(1), k = inputOf(2), v = inputOf(3), o = outputOf({1, 1, kRows, kDim}),
+                   lse = outputOf({1, 1, kRows});
   std::vector<int8_t> seen(kRows * kRows);
   for (size_t i = 0; i < seen.size(); ++i)
     seen[i] = int8_t(i * i % 5) - 1;
-  auto matrix = [](std::vector<float> &x) { return contiguous(x.data(), f32, {1, 1, kRows, kDim}); };
-  const TensorRef tensors[] = {contiguous(seen.data(), i8, {kRows, kRows})};
+  const TestTensor bytes(i8, {kRows, kRows}, Layout::contiguous, Poison::ones, std::as_bytes(std::span(seen)));
+  const TensorRef tensors[] = {bytes.ref()};
   ScratchMemory workspace(
       *plan->forwardWorkspace({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = kRows, .seqlen_k = kRows}));
-  const Status status = plan->forward({.q = matrix(q),
-                                       .k = matrix(k),
-                                       .v = matrix(v),
-                                       .o = matrix(o),
-                                       .lse = contiguous(lse.data(), f32, {1, 1, kRows}),
-                                       .variant_tensors = tensors},
-                                      workspace.get());
+  const Status status = plan->forward(
+      {.q = q.ref(), .k = k.ref(), .v = v.ref(), .o = o.ref(), .lse = lse.ref(), .variant_tensors = tensors},
+      workspace.get());
   EXPECT_EQ(status.message(), "");
-  return o;
+  return o.numbers();
 }
 
-TEST_F(OwnScores, AMaskReadsConditionsFromBytes) {
-  EXPECT_EQ(outputOf(DType::i1), outputOf(i8));
-  EXPECT_EQ(outputOf(DType::i1, BlockMask::Source::computed), outputOf(i8, BlockMask::Source::computed));
+TEST(OwnScores, AMaskReadsConditionsFromBytes) {
+  EXPECT_EQ(resultWithBytes(DType::i1), resultWithBytes(i8));
+  EXPECT_EQ(resultWithBytes(DType::i1, BlockMask::Source::computed), resultWithBytes(i8, BlockMask::Source::computed));
 }
 
 /// Sizes from which on positions do not fit are refused. Stride 0 lets all keys share one row.
@@ -162,7 +158,7 @@ Variant lastKeys() {
   return variant;
 }
 
-TEST_F(OwnScores, OfTheLastPositionsAreRight) {
+TEST(OwnScores, OfTheLastPositionsAreRight) {
   if (hasGpuCode())
     GTEST_SKIP() << "the keys are in the host's memory";
   const Variant windows[] = {lastKeys(), slidingWindow(4, 0, Alignment::bottom_right),
@@ -175,7 +171,7 @@ TEST_F(OwnScores, OfTheLastPositionsAreRight) {
     }
 }
 
-TEST_F(OwnScores, BeyondTheLastPositionsAreRefused) {
+TEST(OwnScores, BeyondTheLastPositionsAreRefused) {
   for (int64_t length : {kMostPositions + 1, (int64_t{1} << 31) - 3}) {
     const Expected<float> o = outputAtTheEnd(lastKeys(), length);
     EXPECT_EQ(o.ok() ? std::to_string(*o) : o.status().message(),

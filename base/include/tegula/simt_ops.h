@@ -152,6 +152,7 @@ struct SimtOps {
   float (*tanh)(float);       ///< Relative error below 2^-10.9.
   uint32_t (*to_tf32)(float); ///< Rounds to nearest, ties away from zero.
   uint32_t (*to_bf16)(float); ///< Rounds to nearest, ties to even; the result is in the low half.
+  float (*reciprocal)(float); ///< Subnormal operands and results are 0.
 };
 
 /// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for

@@ -265,6 +265,9 @@ void addOthers(std::vector<Operation> &all) {
                  .out_words = 64});
   all.push_back(functionOf<&SimtOps::exp2>("ex2", "ex2.approx.ftz.f32", floats(-30, 3), 2.5e-7));
   all.push_back(functionOf<&SimtOps::log2>("lg2", "lg2.approx.ftz.f32", floats(2, 1000), 5e-7));
+  all.push_back(functionOf<&SimtOps::reciprocal>("rcp", "rcp.approx.ftz.f32", floats(0.5F, 4), 2.5e-7));
+  // From 2^126 on the result is 0, bit for bit.
+  all.push_back(functionOf<&SimtOps::reciprocal>("rcp, flushed", "rcp.approx.ftz.f32", floats(9e37F, 3e38F), 0));
   // The executor and the GPU each err by half of this tolerance.
   all.push_back(functionOf<&SimtOps::tanh>("tanh", "tanh.approx.f32", floats(-4, 4), 1e-3));
 }

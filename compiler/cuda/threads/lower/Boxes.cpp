@@ -164,8 +164,8 @@ SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange positi
   return coordinates;
 }
 
-/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where TMA can
-/// copy the tile.
+/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where TMA can move the
+/// tile.
 template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op op, Value row) {
   SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
                                                        [&](Value index) { return t.s.toI32(t.scalar(index)); });

@@ -314,8 +314,8 @@ static void addTile(Threads &t, Value tile, Window window, size_t count, bool is
     t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
 }
 
-/// The coordinates are computed here: a program in which TMA adds needs them for nothing else.
-/// Adds in few instructions, and computes the place of the thread's elements here.
+/// Adds in few instructions. The coordinates are computed here: a program in which TMA adds needs them for nothing
+/// else.
 static void addRarely(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
   const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type, t.recomputePlace(type).origin);
