@@ -467,6 +467,37 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
+//===-- Turns of memory -------------------------------------------------------------------------------------------===//
+
+def Sm_WaitMemoryTurnOp : Sm_Op<"wait_memory_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until program instances before this one have passed a turn on";
+  let description = [{
+    One thread of the role or of the program instance waits until the counter `turns[place]` is at least `number`. What
+    happened before an `sm.pass_memory_turn` made it so has then happened for this thread, and after a barrier for the
+    others. There is no wait if `place` is outside the view.
+
+    ```mlir
+    sm.wait_memory_turn %turns[%i] until %n : !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$turns, Variadic<Index>:$place, I32:$number);
+  let assemblyFormat = "$turns `[` $place `]` `until` $number attr-dict `:` qualified(type($turns))";
+}
+
+def Sm_PassMemoryTurnOp : Sm_Op<"pass_memory_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "passes a turn on to another program instance";
+  let description = [{
+    One thread of the role or of the program instance raises the counter `turns[place]` to `number`, unless it is larger
+    already. A barrier must come before, so that all threads have done what the turn was for.
+
+    ```mlir
+    sm.pass_memory_turn %turns[%i] next %m : !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$turns, Variadic<Index>:$place, I32:$number);
+  let assemblyFormat = "$turns `[` $place `]` `next` $number attr-dict `:` qualified(type($turns))";
+}
+
 //===-- Roles -----------------------------------------------------------------------------------------------------===//
 
 def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {

@@ -223,6 +223,32 @@ def InsertBarriers : Pass<"insert-barriers"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def TakeTurns : Pass<"take-turns"> {
+  let summary = "makes the waits of additions in turns ops of their own";
+  let description = [{
+    The additions of all threads of a role, or of the program instance, belong to one turn. A barrier therefore comes
+    after the wait for the turn, and another one before it is passed on. From
+    `compiler/cuda/shared/tests/take-turns.mlir`, abridged:
+
+    ```mlir
+    tile.atomic_add %x, %sum[%i, %i] turn %n of %turns[%i] next %m
+    ```
+
+    becomes
+
+    ```mlir
+    sm.wait_memory_turn %turns[%i] until %n
+    sm.barrier
+    tile.atomic_add %x, %sum[%i, %i]
+    sm.barrier
+    sm.pass_memory_turn %turns[%i] next %m
+    ```
+
+    The pass comes after `insert-barriers`, for which such an addition is a barrier.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
   let summary = "lets a warpgroup stop a loop at the last keys that its rows can see";
   let description = [{

@@ -21,6 +21,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanShared());
   passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());
+  passes.addPass(createTakeTurns());
   passes.addPass(createEndWarpgroupsEarly());
   passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());

@@ -11,6 +11,10 @@ func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1x
   tile.atomic_add %x, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
   // expected-remark @+1 {{adds to operand 1 by lanes; adds to operand 5 by lanes; waits for its role}}
   tile.atomic_add %x, %v[%i, %i] turn %n of %counter[%i] next %n : tensor<8x8xf32>, !tile.view<2xf32>, !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes}}
+  sm.wait_memory_turn %counter[%i] until %n : !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes}}
+  sm.pass_memory_turn %counter[%i] next %n : !tile.view<1xi32>
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %1 = tile.gather %v[%where, %where] : !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
   // expected-remark @+1 {{writes operand 1 by lanes}}

@@ -2,6 +2,7 @@
 #include "compiler/cuda/threads/lower/Turns.h"
 
 #include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -12,13 +13,6 @@ using namespace tegula::cuda;
 using Compare = Scalars::Compare;
 
 //===-- Turns ----------------------------------------------------------------------------------------------------===//
-
-namespace {
-struct Turn {
-  Value counter;      ///< Its address, an i64; 0 if the place is outside the counters.
-  Value number, next; ///< i32
-};
-} // namespace
 
 /// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside it.
 static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinates) {
@@ -33,24 +27,23 @@ static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinat
 
 /// Computes the address from coordinates, which have 32 bits: the address of a slice would take more registers
 /// throughout a loop.
-static Turn turnOf(Threads &t, tile::AtomicAddOp op) {
-  const SmallVector<Value> place = coordinatesOf(t, op.getTurns(), op.getPlace());
-  return {counterAt(t, t.view(tile::rootOf(op.getTurns())), place), t.scalar(op.getTurn()), t.scalar(op.getNext())};
+template <class Op> static Value counterOf(Threads &t, Op op) {
+  return counterAt(t, t.view(tile::rootOf(op.getTurns())), coordinatesOf(t, op.getTurns(), op.getPlace()));
 }
 
 /// Emits what one thread does with a counter that exists.
-static void withCounter(Threads &t, const Turn &turn, function_ref<void()> emit) {
+static void withCounter(Threads &t, Value counter, function_ref<void()> emit) {
   OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::ne, turn.counter, 0)).thenBlock());
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::ne, counter, 0)).thenBlock());
   emit();
 }
 
-static void wait(Threads &t, const Turn &turn, Value known = {}) {
-  withCounter(t, turn, [&] { t.gpu.waitForTurn(turn.counter, turn.number, known); });
+static void wait(Threads &t, Value counter, Value number, Value known = {}) {
+  withCounter(t, counter, [&] { t.gpu.waitForTurn(counter, number, known); });
 }
 
-static void pass(Threads &t, const Turn &turn) {
-  withCounter(t, turn, [&] { t.gpu.passTurn(turn.counter, turn.next); });
+static void pass(Threads &t, Value counter, Value next) {
+  withCounter(t, counter, [&] { t.gpu.passTurn(counter, next); });
 }
 
 /// Emits what the first lane of a warp does.
@@ -68,12 +61,18 @@ static void byFirstThread(Threads &t, function_ref<void()> emit) {
   byFirstLane(t, emit);
 }
 
-void cuda::inTurn(Threads &t, tile::AtomicAddOp op, function_ref<void()> add) {
-  byFirstThread(t, [&] { wait(t, turnOf(t, op)); });
-  t.barrier();
-  add();
-  t.barrier();
-  byFirstThread(t, [&] { pass(t, turnOf(t, op)); });
+static LogicalResult lower(Threads &t, sm::WaitMemoryTurnOp op) {
+  byFirstThread(t, [&] { wait(t, counterOf(t, op), t.scalar(op.getNumber())); });
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::PassMemoryTurnOp op) {
+  byFirstThread(t, [&] { pass(t, counterOf(t, op), t.scalar(op.getNumber())); });
+  return success();
+}
+
+void cuda::addTurnLowerings(Lowerings &known) {
+  known.add<sm::WaitMemoryTurnOp, sm::PassMemoryTurnOp>([](Threads &t, auto op) { return lower(t, op); });
 }
 
 //===-- Adder ----------------------------------------------------------------------------------------------------===//
@@ -200,16 +199,16 @@ static Guess addTileInTurn(Threads &t, sm::AddOutOp add, const Guess &guess) {
   SmallVector<Value> place =
       readCoordinates(t, firstCoordinate + coordinateCount(add.getView()), coordinateCount(add.getTurns()));
   const View &turns = t.view(tile::rootOf(add.getTurns()));
-  const Turn turn{counterAt(t, turns, place), read(t, number), read(t, next)};
-  Value isExpected = t.s.compare(Compare::eq, turn.counter, guess.counter);
+  Value counter = counterAt(t, turns, place), turn = read(t, number), nextTurn = read(t, next);
+  Value isExpected = t.s.compare(Compare::eq, counter, guess.counter);
   Value known = t.s.select(isExpected, guess.now, t.s.i32(std::numeric_limits<int32_t>::min()));
-  byFirstLane(t, [&] { wait(t, turn, known); });
+  byFirstLane(t, [&] { wait(t, counter, turn, known); });
   t.gpu.syncWarp();
   addOneTile(t, add, coordinates);
   const Guess nextGuess = guessAfter(t, guess, turns, place);
   t.gpu.waitBoxesWritten();
   t.gpu.syncWarp();
-  byFirstLane(t, [&] { pass(t, turn); });
+  byFirstLane(t, [&] { pass(t, counter, nextTurn); });
   return nextGuess;
 }
 

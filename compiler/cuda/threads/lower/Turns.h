@@ -6,10 +6,6 @@
 
 namespace tegula::cuda {
 
-/// Adds from all threads that run this part of the program, when the turn of `op` has come. Passes the turn on when all
-/// of them have added.
-void inTurn(Threads &t, tile::AtomicAddOp op, llvm::function_ref<void()> add);
-
 // The adder: a warp beside the producer, which makes the TMA additions of all consumer warps, perhaps in turns.
 // Consumers write a tile to the buffer and, for one tile at a time, an order to the mailbox: coordinates and turn.
 

@@ -218,8 +218,11 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
             sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
               : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
           } else {
-            tile.atomic_add %x, %matrix[%i, %c0] turn %n of %turns[%i] next %m {tile.rare}
-              : tensor<64x128xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+            sm.wait_memory_turn %turns[%i] until %n : !tile.view<1xi32>
+            sm.barrier
+            tile.atomic_add %x, %matrix[%i, %c0] {tile.rare} : tensor<64x128xf32, #c>, !tile.view<2xf32>
+            sm.barrier
+            sm.pass_memory_turn %turns[%i] next %m : !tile.view<1xi32>
           }
         }
       }
