@@ -17,7 +17,6 @@ std::unique_ptr<mlir::Pass> createKeepLhsInRegisters();
 std::unique_ptr<mlir::Pass> createAllocateShared();
 std::unique_ptr<mlir::Pass> createIssueLoadsEarly();
 std::unique_ptr<mlir::Pass> createDrawLate();
-std::unique_ptr<mlir::Pass> createAddByTma();
 std::unique_ptr<mlir::Pass> createArrangeAdditions();
 std::unique_ptr<mlir::Pass> createPlanShared();
 std::unique_ptr<mlir::Pass> createStoreByTma();

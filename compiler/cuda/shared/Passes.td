@@ -124,37 +124,6 @@ def ArrangeAdditions : Pass<"arrange-additions"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
 
-def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
-  let summary = "lets TMA add the accumulators of a loop to memory";
-  let description = [{
-    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
-    the consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4,
-    and only additions may access the tensor. The pass emits a remark if nothing qualifies. From
-    `compiler/cuda/shared/tests/add-by-tma.mlir`, abridged:
-
-    ```mlir
-    tile.atomic_add %dq, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-    ```
-
-    becomes
-
-    ```mlir
-    %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
-    scf.if %fits {
-      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    } else {
-      tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
-    }
-    ```
-
-    The test stands before the loop if it is the same in all iterations.
-
-    Lanes issue one instruction for each two elements of an addition from registers. TMA gets one for each 16 rows of a
-    panel, and the warps go on.
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
-}
-
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "assigns an offset in shared memory to each buffer, and named barriers to roles";
   let description = [{
@@ -165,7 +134,7 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
     sets `tile.shared_bytes` on the module.
 
     A role fills slots of a channel early, so the buffer of a channel is in use from the start of the roles. Each role
-    of more than one warp gets a named barrier, then each warpgroup of a role with turns.
+    of more than one warp gets a named barrier, then each warpgroup of a role with turns, then the channels by_barriers.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -17,7 +17,6 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createIssueLoadsEarly());
   passes.addPass(createDrawLate());
   passes.addPass(createArrangeAdditions());
-  passes.addPass(createAddByTma());
   passes.addPass(createPlanShared());
   passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());

@@ -15,7 +15,7 @@ using namespace tegula;
 
 static void takeTurn(tile::AtomicAddOp add) {
   ImplicitLocOpBuilder b(add.getLoc(), add);
-  sm::WaitMemoryTurnOp::create(b, add.getTurns(), add.getPlace(), add.getTurn());
+  sm::WaitMemoryTurnOp::create(b, add.getTurns(), add.getPlace(), add.getTurn(), /*known=*/Value());
   sm::BarrierOp::create(b);
   b.setInsertionPointAfter(add);
   sm::BarrierOp::create(b);
