@@ -104,15 +104,17 @@ private:
       addExponentials(op);
   }
 
-  /// Adds the waits and arrivals of an op under its name. Turns are those of the loop.
+  /// Adds the waits and arrivals of an op under its name. They are of one channel. Turns are those of the loop.
   void addEvents(sm::RoleEventOpInterface op) {
-    for (const sm::RoleEvent &event : op.getEvents()) {
-      const bool isTurn = event.kind == sm::RoleEvent::Kind::takeTurn || event.kind == sm::RoleEvent::Kind::passTurn;
-      std::string which = event.channel ? nameOfSlot(event.channel, isLate(op)) : "";
-      if (isTurn && event.channel)
-        which = "stores " + which;
-      addRow(op->getName().stripDialect(), which, isTurn ? loop_.getLoc() : op->getLoc());
-    }
+    const auto events = op.getEvents();
+    if (events.empty())
+      return;
+    const sm::RoleEvent &event = events.front();
+    const bool isTurn = event.kind == sm::RoleEvent::Kind::takeTurn || event.kind == sm::RoleEvent::Kind::passTurn;
+    std::string which = event.channel ? nameOfSlot(event.channel, isLate(op)) : "";
+    if (isTurn && event.channel)
+      which = "stores " + which;
+    addRow(op->getName().stripDialect(), which, isTurn ? loop_.getLoc() : op->getLoc());
   }
 
   void addAwait(sm::AwaitOp await) {
@@ -157,6 +159,10 @@ private:
     for (Operation *user : channel.getUsers())
       if (auto load = dyn_cast<sm::ProducerLoadOp>(user))
         return nameOf(load.getView());
+      else if (auto wait = dyn_cast<sm::ConsumerWaitOp>(user))
+        for (Operation *reader : wait->getUsers())
+          if (auto add = dyn_cast<sm::TmaAddOp>(reader))
+            return nameOf(add.getTensor());
     return "work";
   }
 

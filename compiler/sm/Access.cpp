@@ -160,13 +160,12 @@ SmallVector<CopyOutOp> sm::tmaStoresOf(Value buffer) {
 Engine CopyInOp::getEngine() { return Engine::cpAsync; }
 Engine CopyOutOp::getEngine() { return getByTma() ? Engine::tma : Engine::none; }
 Engine ProducerLoadOp::getEngine() { return Engine::tma; }
+Engine TmaAddOp::getEngine() { return Engine::tma; }
 Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 
 //===-- Orders ---------------------------------------------------------------------------------------------------===//
 
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
-/// The adder waits for all consumers.
-Order AddOutOp::getOrder() { return {.mayMeet = isByAdder() ? Meeting::role : Meeting::none}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
 Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getShared()}; }
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getChannel()}; }

@@ -36,6 +36,8 @@ bool hasEnd(Value view) {
   return place && (place->begin || place->page != 0);
 }
 
+int64_t coordinateCount(Value view) { return rankOfTensor(view) + (hasEnd(view) ? kCoordinatesOfEnd : 0); }
+
 bool hasPages(Value view) { return pageOf(view) != 0; }
 
 std::string whyNotAddressed(Value view) {

@@ -26,11 +26,17 @@ bool startsAtBox(mlir::Value column, mlir::Type element);
 /// The most dimensions of a tensor with a map whose rows end inside it. Such a map has two more (docs/design/tma.md).
 constexpr int64_t kMaxRankWithEnd = 3;
 
+/// The coordinates of a box that say where its rows end.
+constexpr int64_t kCoordinatesOfEnd = 2;
+
 /// Returns true if each box of the view names an end of its rows, which is inside the tensor.
 bool hasEnd(mlir::Value view);
 
 /// Returns true if the rows of the view lie in pages of a table.
 bool hasPages(mlir::Value view);
+
+/// Returns the number of coordinates of a box of the view.
+int64_t coordinateCount(mlir::Value view);
 
 /// Returns why no tensor map addresses the tiles of `view` for stores and additions, or nothing if one does.
 std::string whyNotAddressed(mlir::Value view);

@@ -79,6 +79,8 @@ private:
       ages_.start(product.getHandle());
     else if (auto copy = dyn_cast<CopyOutOp>(op); copy && copy.getByTma())
       ages_.start(tile::rootOf(copy.getShared()));
+    else if (auto add = dyn_cast<TmaAddOp>(op))
+      ages_.start(tile::rootOf(add.getShared()));
     else if (auto await = dyn_cast<AwaitOp>(op))
       addWait(op, await.getHandle());
     else if (auto wait = dyn_cast<TmaStoreWaitOp>(op))

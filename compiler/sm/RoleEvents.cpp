@@ -22,6 +22,8 @@ Events ProducerStoreOp::getEvents() {
   return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::store, *this)};
 }
 Events ConsumeWorkOp::getEvents() { return {eventOf(Kind::waitFull, *this)}; }
+Events CloseOp::getEvents() { return {{Kind::waitEmpty, getChannel()}, {Kind::close, getChannel()}}; }
+Events NextOp::getEvents() { return {{Kind::next, getChannel()}}; }
 Events ReleaseOp::getEvents() { return {{Kind::release, getChannel(), getSlot()}}; }
 Events SequenceWaitOp::getEvents() { return {eventOf(Kind::takeTurn, *this)}; }
 Events SequenceArriveOp::getEvents() { return {{Kind::passTurn}}; }

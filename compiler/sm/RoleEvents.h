@@ -14,6 +14,8 @@ struct RoleEvent {
     waitFull,  ///< Until a slot is full.
     release,   ///< The slot becomes empty for this warpgroup.
     store,     ///< This warpgroup has stored its part of a slot.
+    close,     ///< This warpgroup stores no more.
+    next,      ///< Until a slot is full or the channel is closed, which ends the role.
     takeTurn,  ///< Until the warpgroup before this one passes the turn; with a channel, by its store.
     passTurn,
   };
@@ -23,9 +25,11 @@ struct RoleEvent {
   mlir::Value phase = {};
 
   /// Returns true if the op writes a slot, or waits for one that it writes.
-  bool isOfWriter() const { return kind == Kind::waitEmpty || kind == Kind::fill || kind == Kind::store; }
+  bool isOfWriter() const {
+    return kind == Kind::waitEmpty || kind == Kind::fill || kind == Kind::store || kind == Kind::close;
+  }
   /// Returns true if the op reads a slot, or is done with it.
-  bool isOfReader() const { return kind == Kind::waitFull || kind == Kind::release; }
+  bool isOfReader() const { return kind == Kind::waitFull || kind == Kind::next || kind == Kind::release; }
 };
 
 } // namespace tegula::sm

@@ -136,11 +136,13 @@ static LogicalResult verifyCarried(LoopLikeOpInterface loop) {
   return success();
 }
 
-/// Returns true if an op before `release`, in its block, waits until the accesses of `async` are over.
-static bool endsBefore(Operation *async, ReleaseOp release) {
-  return llvm::any_of(async->getResult(0).getUsers(), [&](Operation *user) {
+/// Returns true if an op before `release`, in its block, and not before `async` waits for the accesses that `handle`
+/// stands for.
+static bool endsBefore(Value handle, Operation *async, ReleaseOp release) {
+  return llvm::any_of(handle.getUsers(), [&](Operation *user) {
     Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*user);
-    return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release);
+    return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release) &&
+           !inBlock->isBeforeInBlock(async);
   });
 }
 
@@ -151,9 +153,13 @@ static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
     if (inBlock && release->isBeforeInBlock(inBlock))
       return reader->emitError("reads a tile after its slot was released").attachNote(release.getLoc())
              << "the release is here";
-    if (inBlock && isa<AsyncOpInterface>(reader) && reader->getNumResults() != 0 && !endsBefore(reader, release))
-      return release.emitError("releases a slot that an MMA in flight still reads").attachNote(reader->getLoc())
-             << "the MMA is here";
+    const bool isMma = isa<AsyncProduct>(reader);
+    if (inBlock && (isMma || isa<TmaAddOp>(reader)) &&
+        !endsBefore(isMma ? reader->getResult(0) : Value(wait.getResult()), inBlock, release))
+      return release.emitError("releases a slot that ")
+                 .append(isMma ? "an MMA in flight" : "TMA", " still reads")
+                 .attachNote(reader->getLoc())
+             << (isMma ? "the MMA" : "the addition") << " is here";
   }
   return success();
 }
@@ -171,7 +177,7 @@ static LogicalResult verifyRelease(ReleaseOp release) {
 /// Checks that the role of `op` is one of those that its channel names, and has the right warps for it.
 static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event) {
   const RoleRef role = *roleOf(op);
-  if (event.isOfWriter() && !isa<ProducerStoreOp>(op) && role.warps() != 1)
+  if (event.isOfWriter() && !isa<ProducerStoreOp, CloseOp>(op) && role.warps() != 1)
     return op->emitOpError("fills a slot in the role '")
            << role.name() << "' of " << role.warps() << " warps; a role of one warp may";
   auto release = dyn_cast<ReleaseOp>(*op);
@@ -193,30 +199,6 @@ static LogicalResult verifyProducts(RoleRef role, RolesOp roles) {
     return roles.emitOpError("gives the role '")
            << role.name() << "' " << role.warps() << " warps; its MMAs need whole warpgroups of 4";
   return success();
-}
-
-/// Verifies the additions that the adder makes for all warps.
-static LogicalResult verifyAdditionsOfAdder(RolesOp roles) {
-  AddOutOp first;
-  WalkResult search = roles.walk([&](AddOutOp add) {
-    if (!add.isByAdder())
-      return WalkResult::advance();
-    if (rolesOf(roles).back().endWarp() == warpsOf(roles)) {
-      add.emitOpError("is made by the adder, but the last warpgroup has no free warp for it");
-      return WalkResult::interrupt();
-    }
-    if (!first)
-      first = add;
-    if (add.getShared() == first.getShared() && add.getTile().getType() == first.getTile().getType() &&
-        tegula::tile::rootOf(add.getView()) == tegula::tile::rootOf(first.getView()) &&
-        hasEnd(add.getView()) == hasEnd(first.getView()) && !add.getTurn() == !first.getTurn() &&
-        (!add.getTurn() || tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns())))
-      return WalkResult::advance();
-    add.emitOpError(
-        "is made by the adder; all such additions need one buffer, one layout, one tensor and its counters");
-    return WalkResult::interrupt();
-  });
-  return failure(search.wasInterrupted());
 }
 
 static LogicalResult verifyInRole(Operation *op) {
@@ -241,7 +223,7 @@ LogicalResult RolesOp::verifyRegions() {
     return failure();
   if (Operation *write = findEarlyWrite(*this))
     return write->emitError("writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first");
-  return verifyAdditionsOfAdder(*this);
+  return success();
 }
 
 //===-- Channels --------------------------------------------------------------------------------------------------===//
@@ -271,6 +253,13 @@ ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getToAttrName(result.name), b.getArrayAttr(to));
   if (succeeded(parser.parseOptionalKeyword("per_warpgroup")))
     result.addAttribute(getPerWarpgroupAttrName(result.name), b.getUnitAttr());
+  if (succeeded(parser.parseOptionalKeyword("by_barriers"))) {
+    int64_t words = 0;
+    if (parser.parseKeyword("words") || parser.parseInteger(words))
+      return failure();
+    result.addAttribute(getByBarriersAttrName(result.name), b.getUnitAttr());
+    result.addAttribute(getWordsAttrName(result.name), b.getI64IntegerAttr(words));
+  }
   if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type))
     return failure();
   result.addTypes(type);
@@ -292,8 +281,21 @@ void ChannelOp::print(OpAsmPrinter &printer) {
   printer << ']';
   if (getPerWarpgroup())
     printer << " per_warpgroup";
-  printer.printOptionalAttrDict((*this)->getAttrs(), {getFromAttrName(), getToAttrName(), getPerWarpgroupAttrName()});
+  if (getByBarriers())
+    printer << " by_barriers" << " words " << *getWords();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getFromAttrName(), getToAttrName(), getPerWarpgroupAttrName(),
+                                                      getByBarriersAttrName(), getWordsAttrName()});
   printer << " : " << getType();
+}
+
+/// Verifies that warpgroups hand one slot to one warp: a named barrier has no phase, and counts whole warps.
+static LogicalResult verifyBarriers(ChannelOp channel, RolesOp roles) {
+  if (channel.getPerWarpgroup() || !channel.getRing() || channel.getType().getSlots() != 1 || !channel.getWords())
+    return channel.emitOpError("by_barriers has one slot for a tile, and words");
+  if (channel.getTo().size() != 1 || findRole(roles, cast<StringAttr>(channel.getTo()[0]).getValue())->warps() != 1 ||
+      findRole(roles, channel.getFrom())->warpgroups() == 0)
+    return channel.emitOpError("by_barriers goes from whole warpgroups to a role of one warp");
+  return success();
 }
 
 LogicalResult ChannelOp::verify() {
@@ -309,10 +311,12 @@ LogicalResult ChannelOp::verify() {
   for (StringRef name : names)
     if (!findRole(*roles.begin(), name))
       return emitOpError("names the role '") << name << "', which the function does not have";
-  return success();
+  return getByBarriers() ? verifyBarriers(*this, *roles.begin()) : success();
 }
 
 //===-- Fills and reads -------------------------------------------------------------------------------------------===//
+
+static int64_t wordsOf(ChannelOp channel) { return static_cast<int64_t>(channel.getWords().value_or(0)); }
 
 /// Verifies that `op` is in a role. That of the roles checks which one.
 static LogicalResult verifyIsInRole(Operation *op) {
@@ -336,13 +340,35 @@ LogicalResult ProducerStoreOp::verify() {
     return emitOpError("stores to a channel per_warpgroup whose slots are released");
   if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ProducerLoadOp>))
     return emitOpError("stores to a channel to which TMA loads");
+  if (ChannelOp channel = channelOf(getChannel());
+      channel && static_cast<int64_t>(getWords().size()) != wordsOf(channel))
+    return emitOpError("stores ") << getWords().size() << " words; a slot of its channel has " << wordsOf(channel);
   return verifyIsInRole(*this);
 }
 
 LogicalResult ConsumerWaitOp::verify() {
   if (!getChannel().getType().getTile())
     return emitOpError("waits for a tile of a channel of work indices");
+  if (ChannelOp channel = channelOf(getChannel()); channel && channel.getByBarriers() && !getAlreadyFull())
+    return emitOpError("waits by an mbarrier in a channel by_barriers; an 'sm.next' waits there");
   return verifyIsInRole(*this);
+}
+
+/// Verifies an op of channels by_barriers only.
+template <class Op> static LogicalResult verifyByBarriers(Op op) {
+  if (ChannelOp channel = channelOf(op.getChannel()); channel && !channel.getByBarriers())
+    return op.emitOpError("needs a channel by_barriers");
+  return verifyIsInRole(op);
+}
+
+LogicalResult CloseOp::verify() { return verifyByBarriers(*this); }
+LogicalResult NextOp::verify() { return verifyByBarriers(*this); }
+
+LogicalResult WordsOp::verify() {
+  if (ChannelOp channel = channelOf(getChannel());
+      channel && static_cast<int64_t>(getWords().size()) != wordsOf(channel))
+    return emitOpError("reads ") << getWords().size() << " words; a slot of its channel has " << wordsOf(channel);
+  return verifyByBarriers(*this);
 }
 
 LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }

@@ -13,6 +13,7 @@ class RoleRef {
 public:
   RoleRef(RolesOp roles, unsigned number) : roles_(roles), number_(number) {}
 
+  RolesOp roles() const { return roles_; }
   /// Returns the position of the role in its op.
   unsigned number() const { return number_; }
   llvm::StringRef name() const;
@@ -23,7 +24,6 @@ public:
   int64_t registers() const;
   /// Returns true if no role has more.
   bool hasMostRegisters() const { return registers() == *llvm::max_element(roles_.getRegisters()); }
-  bool isLast() const { return number_ + 1 == roles_->getNumRegions(); }
   /// Returns the first warp of the role in the thread block. Warps are numbered in the order of the roles. A role of
   /// whole warpgroups, or with other registers than the one before it, begins at the next warpgroup.
   int64_t firstWarp() const;

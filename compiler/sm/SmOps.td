@@ -382,18 +382,22 @@ def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
   let description = [{
     One lane starts the stores of its warp, so the other lanes may write the buffer only after an `sm.barrier warp` that
     follows.
-    Without a buffer, the op waits for all stores and additions of the thread.
+    Without a buffer, the op waits for all stores and additions of the thread. With `written`, it waits until these are
+    over, so that other program instances see them after a pass of a turn.
 
     `pending` is the number of younger stores that may still run. `count-waits` sets it; without it, none may.
 
     ```mlir
     sm.tma_store_wait %o_s pending 1 : !sm.shared<128x128xbf16, 128>
     sm.tma_store_wait
+    sm.tma_store_wait written
     ```
   }];
   let arguments = (ins Optional<Sm_SharedType>:$shared,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
-  let assemblyFormat = "($shared^)? (`pending` $pending^)? attr-dict (`:` qualified(type($shared))^)?";
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending, UnitAttr:$written);
+  let assemblyFormat = [{
+    ($shared^)? (`pending` $pending^)? (`written` $written^)? attr-dict (`:` qualified(type($shared))^)?
+  }];
   let hasVerifier = 1;
 }
 
@@ -418,7 +422,7 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
+def Sm_AddOutOp : Sm_Op<"add_out"> {
   let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
   let description = [{
     Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
@@ -426,29 +430,56 @@ def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
     TMA has read what the warp wrote before. The op is legal where an `sm.fits` is true. The tile has the layout of the
     accumulators of an `sm.wgmma`, and the buffer has its shape. Only additions may access the tensor.
 
-    With `by_adder`, the second warp of the producer's warpgroup, the adder, starts the additions of all warps.
-    Consumers wait only until TMA has read what they wrote before. With a `turn`, the adder waits until the turn has
-    come, and passes it on when the additions are over. All `sm.add_out` of the adder in a function have one buffer, one
-    layout, one tensor and its counters.
-
     ```mlir
     sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-    sm.add_out %dq, %buffer, %dQ[%i, %c0] by_adder
-      : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-    sm.add_out %dq, %buffer, %dQ[%i, %c0] turn %n of %turns[%i] next %m
-      : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
     ```
   }];
   let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, Tile_Adds<Tile_ViewType>:$view,
-                       Variadic<Index>:$position, Optional<I32>:$turn, Tile_Adds<Optional<Tile_ViewType>>:$turns,
-                       Optional<Index>:$place, Optional<I32>:$next, UnitAttr:$by_adder);
+                       Variadic<Index>:$position);
+  let assemblyFormat = [{
+    $tile `,` $shared `,` $view `[` $position `]` attr-dict `:`
+    type($tile) `,` qualified(type($shared)) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_CoordinatesOp : Sm_Op<"coordinates", [Pure]> {
+  let summary = "the coordinates of a position, as TMA and the counters of turns take them";
+  let description = [{
+    The coordinates are those in the tensor of the view, the innermost dimension first, clamped to i32. If the rows of
+    the view end inside the tensor, two more say where (docs/design/tma.md). A role may hand them to another one.
+
+    ```mlir
+    %at:3 = sm.coordinates %matrix[%i, %c0] : !tile.view<2xf32> -> i32, i32, i32
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position);
+  let results = (outs Variadic<I32>:$coordinates);
+  let builders = [OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$position)>];
+  let assemblyFormat = "$view `[` $position `]` attr-dict `:` qualified(type($view)) `->` type($coordinates)";
+  let hasVerifier = 1;
+}
+
+def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
+  let summary = "starts the TMA additions of a tile in shared memory, by one warp";
+  let description = [{
+    Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
+    Each lane starts the additions of what one warp of `layout` holds, the layout of the accumulators of an `sm.wgmma`.
+    TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+
+    ```mlir
+    sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Sm_LayoutAttr:$layout, Tile_Adds<Tile_ViewType>:$tensor,
+                       Variadic<I32>:$coordinates);
   let extraClassDeclaration = [{
-    bool isByAdder() { return getByAdder() || getTurn(); }
+    /// Returns true if the tile is one of rows that end inside the tensor.
+    bool endsInside() { return getCoordinates().size() != static_cast<size_t>(getTensor().getType().getRank()); }
   }];
   let assemblyFormat = [{
-    $tile `,` $shared `,` $view `[` $position `]` (`by_adder` $by_adder^)?
-    (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict `:`
-    type($tile) `,` qualified(type($shared)) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
+    $shared `layout` qualified($layout) `,` $tensor `at` $coordinates attr-dict
+    `:` qualified(type($shared)) `,` qualified(type($tensor))
   }];
   let hasVerifier = 1;
 }
@@ -465,6 +496,56 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   }];
   let arguments = (ins UnitAttr:$warp);
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
+}
+
+//===-- Turns of memory -------------------------------------------------------------------------------------------===//
+
+def Sm_WaitMemoryTurnOp : Sm_Op<"wait_memory_turn", [
+    MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "waits until program instances before this one have passed a turn on";
+  let description = [{
+    One thread of the role or of the program instance waits until the counter `turns[place]` is at least `number`. What
+    happened before an `sm.pass_memory_turn` made it so has then happened for this thread, and after a barrier for the
+    others. There is no wait if `place` is outside the view. `known`, if any, is a number that the counter has been seen
+    with, by an `sm.read_memory_turn`: the wait may then end without a look at the counter.
+
+    ```mlir
+    sm.wait_memory_turn %turns[%i] until %n : !tile.view<1xi32>
+    sm.wait_memory_turn %turns[%i] until %n known %now : !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$turns, Variadic<Index>:$place, I32:$number, Optional<I32>:$known);
+  let assemblyFormat = [{
+    $turns `[` $place `]` `until` $number (`known` $known^)? attr-dict `:` qualified(type($turns))
+  }];
+}
+
+def Sm_ReadMemoryTurnOp : Sm_Op<"read_memory_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the counter of a turn; 0 if the place is outside the view";
+  let description = [{
+    What happened before the counter became this number has happened for the thread.
+
+    ```mlir
+    %now = sm.read_memory_turn %turns[%i] : !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$turns, Variadic<Index>:$place);
+  let results = (outs I32:$number);
+  let assemblyFormat = "$turns `[` $place `]` attr-dict `:` qualified(type($turns))";
+}
+
+def Sm_PassMemoryTurnOp : Sm_Op<"pass_memory_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "passes a turn on to another program instance";
+  let description = [{
+    One thread of the role or of the program instance raises the counter `turns[place]` to `number`, unless it is larger
+    already. A barrier must come before, so that all threads have done what the turn was for.
+
+    ```mlir
+    sm.pass_memory_turn %turns[%i] next %m : !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$turns, Variadic<Index>:$place, I32:$number);
+  let assemblyFormat = "$turns `[` $place `]` `next` $number attr-dict `:` qualified(type($turns))";
 }
 
 //===-- Roles -----------------------------------------------------------------------------------------------------===//
@@ -516,13 +597,21 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
     of each slot (`sm.producer_store`) and has a full mbarrier of its own, and there are no empty ones. `protocolOf`
     counts the mbarriers and their arrivals.
 
+    With `by_barriers`, named barriers hand over the only slot, so warps sleep while they wait, and need no phase. Whole
+    warpgroups fill it (`sm.producer_store`), one warp reads it. It waits by an `sm.next`, and first releases the slot.
+    A slot then also has `words` of 32 bits. `first_barrier` is the barrier at which the slot becomes full; one for each
+    warpgroup follows, at which it becomes empty. `plan-shared` sets it.
+
     ```mlir
     %k = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     %work = sm.channel from load to [compute] : !sm.channel<2>
     %ds = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+    %dq = sm.channel %ring from compute to [add] by_barriers words 4 : !sm.channel<1, !sm.shared<64x128xf32, 128>>
     ```
   }];
-  let arguments = (ins Optional<Sm_SharedType>:$ring, StrAttr:$from, StrArrayAttr:$to, UnitAttr:$per_warpgroup);
+  let arguments = (ins Optional<Sm_SharedType>:$ring, StrAttr:$from, StrArrayAttr:$to, UnitAttr:$per_warpgroup,
+                       UnitAttr:$by_barriers, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$words,
+                       OptionalAttr<I64Attr>:$first_barrier);
   let results = (outs Sm_ChannelType:$result);
   let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
   let hasCustomAssemblyFormat = 1;
@@ -588,15 +677,63 @@ def Sm_ProducerStoreOp : Sm_Op<"producer_store", [Sm_RoleEvents]> {
     store waits: the channel must have enough slots that every reader of a tile is over when its slot is written again.
     `exchange-tiles` counts them.
 
+    In a channel `by_barriers`, the phase counts for nothing, and the first thread writes the words of the slot. With
+    `staggered`, odd rows write the two halves of a panel in the other order, which spreads f32 accumulators over the
+    banks.
+
     ```mlir
     sm.producer_store %ds, %c[%slot] phase %phase
       : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+    sm.producer_store %dq, %c[%zero] phase %zero words(%x, %y) staggered
+      : tensor<64x128xf32, #c>, !sm.channel<1, !sm.shared<64x128xf32, 128>>
     ```
   }];
-  let arguments = (ins Sm_Tile:$tile, Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase);
+  let arguments = (ins Sm_Tile:$tile, Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase,
+                       Variadic<I32>:$words, UnitAttr:$staggered);
   let assemblyFormat = [{
-    $tile `,` $channel `[` $slot `]` `phase` $phase attr-dict `:` type($tile) `,` qualified(type($channel))
+    $tile `,` $channel `[` $slot `]` `phase` $phase (`words` `(` $words^ `)`)? (`staggered` $staggered^)? attr-dict
+    `:` type($tile) `,` qualified(type($channel))
   }];
+  let hasVerifier = 1;
+}
+
+def Sm_CloseOp : Sm_Op<"close", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "waits until the slot of a channel is empty, then says that no tile follows";
+  let description = [{
+    The last op of the writing role on a channel `by_barriers`.
+
+    ```mlir
+    sm.close %c : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Sm_NextOp : Sm_Op<"next", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "waits until a slot is full or the channel is closed; true if the slot is full";
+  let description = [{
+    ```mlir
+    %open = sm.next %c : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel);
+  let results = (outs I1:$open);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Sm_WordsOp : Sm_Op<"words", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the words of a slot that has been waited for";
+  let description = [{
+    ```mlir
+    %w:2 = sm.words %c : !sm.channel<1, !sm.shared<64x128xf32, 128>> -> i32, i32
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel);
+  let results = (outs Variadic<I32>:$words);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel)) `->` type($words)";
   let hasVerifier = 1;
 }
 
@@ -801,7 +938,16 @@ def Sm_AwaitOp : Sm_Op<"await", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]>
 
 def Sm_ProxyFenceOp : Sm_Op<"proxy_fence", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "lets MMAs and asynchronous copies see the earlier writes of this thread to shared memory";
-  let assemblyFormat = "attr-dict";
+  let description = [{
+    With `tensors`, those to tensors, also those that the thread has waited for.
+
+    ```mlir
+    sm.proxy_fence
+    sm.proxy_fence tensors
+    ```
+  }];
+  let arguments = (ins UnitAttr:$tensors);
+  let assemblyFormat = "(`tensors` $tensors^)? attr-dict";
 }
 
 #endif

@@ -2,7 +2,7 @@
 // Verifiers of layouts, shared tiles and ops, and the text form of layouts and shared tiles.
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/Roles.h"
 #include "compiler/sm/Storage.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -186,19 +186,52 @@ LogicalResult FitsOp::verify() {
   return success();
 }
 
-LogicalResult AddOutOp::verify() {
-  RankedTensorType tile = getTile().getType();
-  SharedType buffer = getShared().getType();
+/// Verifies that TMA can add a tile of this type from a buffer.
+static LogicalResult verifyAddition(Operation *op, RankedTensorType tile, SharedType buffer) {
   if (tile.getShape() != buffer.getShape() || tile.getElementType() != buffer.getElementType())
-    return emitOpError("adds ") << tile << " from " << buffer << "; both need one shape and element type";
+    return op->emitOpError("adds ") << tile << " from " << buffer << "; both need one shape and element type";
   if (!isAddedByTma(tile) || buffer.getPanel() != kPanelBytes)
-    return emitOpError("adds ") << tile << " from " << buffer
-                                << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which each "
-                                   "warp has whole panels";
-  if (!(*this)->getParentOfType<RolesOp>())
-    return emitOpError("must be in a role of 'sm.roles'");
+    return op->emitOpError("adds ") << tile << " from " << buffer
+                                    << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which "
+                                       "each warp has whole panels";
+  if (!op->getParentOfType<RolesOp>())
+    return op->emitOpError("must be in a role of 'sm.roles'");
+  return success();
+}
+
+LogicalResult AddOutOp::verify() {
+  if (failed(verifyAddition(*this, getTile().getType(), getShared().getType())))
+    return failure();
   if (std::string why = whyNotAddressed(getView()); !why.empty())
     return emitOpError("cannot add its tile: ") << why;
+  return success();
+}
+
+void CoordinatesOp::build(OpBuilder &b, OperationState &state, Value view, ValueRange position) {
+  const SmallVector<Type> types(static_cast<size_t>(coordinateCount(view)), b.getI32Type());
+  build(b, state, types, view, position);
+}
+
+LogicalResult CoordinatesOp::verify() {
+  if (std::string why = whyNotAddressed(getView()); !why.empty())
+    return emitOpError("has no coordinates: ") << why;
+  if (static_cast<int64_t>(getCoordinates().size()) != coordinateCount(getView()))
+    return emitOpError("has ") << getCoordinates().size() << " results; its boxes have " << coordinateCount(getView());
+  return success();
+}
+
+LogicalResult TmaAddOp::verify() {
+  const SharedType from = getShared().getType();
+  if (failed(verifyAddition(*this, RankedTensorType::get(from.getShape(), from.getElementType(), getLayout()), from)))
+    return failure();
+  if (!isa<BlockArgument>(getTensor()))
+    return emitOpError("adds to a view; TMA has maps of whole tensors");
+  const int64_t rank = getTensor().getType().getRank(), count = getCoordinates().size();
+  if (count != rank && count != rank + kCoordinatesOfEnd)
+    return emitOpError("has ") << count << " coordinates; boxes of its tensor have " << rank << " or "
+                               << rank + kCoordinatesOfEnd;
+  if (roleOf(*this)->warps() != 1)
+    return emitOpError("is in a role of ") << roleOf(*this)->warps() << " warps; one warp adds";
   return success();
 }
 

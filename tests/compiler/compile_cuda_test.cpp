@@ -353,6 +353,27 @@ TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
               testing::EndsWith("\n\nno loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n"));
 }
 
+TEST(CompileCuda, TheOrderNamesTheTensorToWhichARoleAdds) {
+  CompileRequest r = request(R"(
+func.func @added(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %c: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %y = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+  scf.for %i = %c0 to %c256 step %c64 {
+    %x = tile.load %a[%i, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %z = tile.dot %x, %y : tensor<64x64xbf16>, tensor<64x128xbf16> -> tensor<64x128xf32>
+    tile.atomic_add %z, %c[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
+  }
+  return
+}
+)");
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
+  r.emit = "order";
+  EXPECT_THAT(loopsOf(compile(r)->text), testing::ContainsRegex("\n  release +arg0 .*\n  producer_store  arg2 "));
+}
+
 TEST(CompileCuda, AScheduleMayHaveAStepList) {
   CompileRequest r = request(kProductLoop);
   r.target.arch = "sm_90a";

@@ -225,11 +225,11 @@ void checkBothSides(Matrix &a, Matrix &b, Matrix &c, Array<float> &u, Array<floa
       expectNear(u(j, k), u_sum(j, k), u_size(j, k), 0x1p-8);
 }
 
-/// Returns the slots of the channel to which consumers store a tile; 0 if there is none.
+/// Returns the slots of the channel by which warpgroups exchange a tile; 0 if there is none.
 int slotsOfExchange(const std::string &text) {
-  const size_t store = text.find("sm.producer_store");
-  const std::string_view type = "!sm.channel<";
-  return store == std::string::npos ? 0 : std::stoi(text.substr(text.find(type, store) + type.size()));
+  const std::string_view channel = "per_warpgroup : !sm.channel<";
+  const size_t place = text.find(channel);
+  return place == std::string::npos ? 0 : std::stoi(text.substr(place + channel.size()));
 }
 
 TEST(Hopper, WarpgroupsExchangeATile) {

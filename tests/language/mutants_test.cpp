@@ -145,10 +145,9 @@ TEST(ProductMutants, OfATransposedOperand) {
   EXPECT_THAT(product.survivors({}), IsEmpty());
 }
 
-/// A warp meets before it hands a tile to the adder, or gets the buffer back from it, because a GPU counts whole warps
-/// at a barrier; the executor counts lanes.
-const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 1},
-                        {"bar.warp.sync", "return record(\"tf32_rows\"", 2}};
+/// A warp meets before it hands a tile to the adder, closes the channel, or gives the slot back, because a GPU counts
+/// whole warps at a barrier; the executor counts lanes.
+const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 3}};
 
 /// The adder is the fourth warp of the small roles' warpgroup.
 TEST(ProductMutants, OfATransposedOperandWithTheAdder) {
@@ -156,6 +155,18 @@ TEST(ProductMutants, OfATransposedOperandWithTheAdder) {
   for (int64_t gap : {0, 3})
     rows.addLaunch({.x = 1}, {{f32, {140, 32}}, {f32, {32, 128}}, {f32, {140, 128}}}, gap);
   EXPECT_THAT(rows.survivors(kOfAdder), IsEmpty());
+}
+
+/// The same for additions in turns. Where one warp copies B, it meets after the copy of A, too, before all reads.
+const Known kOfTurns = {{"bar.warp.sync", "C.orderedAdd({i, column}", 3}, {"bar.warp.sync", "Value b = B.load(", 1}};
+
+TEST(ProductMutants, OfASplitProductInTurns) {
+  Mutated product(recordSplitProductInTurns(),
+                  {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true});
+  for (auto [columns, gap] : {std::pair(136, 0), std::pair(136, 3)})
+    product.addLaunch({.x = 3, .y = 2},
+                      {{bf16, {140, 192}}, {bf16, {192, columns}}, {f32, {140, columns}}, {i32, {2, 140}}}, gap);
+  EXPECT_THAT(product.survivors(kOfTurns), IsEmpty());
 }
 
 /// Two roles read each number of a block that the producer draws. With a depth of one tile, it soon draws the next.

@@ -42,10 +42,11 @@ struct Process {
   const RoleTrace *trace;
   int64_t warpgroup;
   size_t done = 0;
+  bool isDismissed = false; ///< True if a closed channel has ended the role.
 
-  const RoleStep *next() const { return done < trace->steps.size() ? &trace->steps[done] : nullptr; }
+  const RoleStep *next() const { return !isDismissed && done < trace->steps.size() ? &trace->steps[done] : nullptr; }
   /// Returns true if the trace is over, but not the role.
-  bool isCut() const { return !next() && trace->isCut; }
+  bool isCut() const { return !isDismissed && !next() && trace->isCut; }
   int64_t warps() const { return std::min(role.warps(), sm::kWarpsPerWarpgroup); }
 };
 
@@ -82,13 +83,21 @@ private:
     llvm::DenseMap<int64_t, Mbarrier> full; ///< One, or one for each warpgroup.
     Mbarrier empty;
   };
+  /// A slot that named barriers hand over.
+  struct HandedSlot {
+    int64_t stored = 0; ///< By how many warpgroups.
+    bool isClosed = false;
+    llvm::DenseMap<int64_t, int64_t> emptied; ///< How often each warpgroup may still write it.
+  };
 
   Slot &slotOf(sm::ChannelOp channel, int64_t slot) { return slots_[{channel, slot}]; }
 
   /// Makes a step, unless the process must wait.
-  bool go(const Process &process, const RoleStep &step) {
+  bool go(Process &process, const RoleStep &step) {
     if (!step.channel)
       return goByTurn(process, step.kind == Kind::passTurn);
+    if (sm::ChannelOp channel = step.channel; channel.getByBarriers())
+      return goByBarriers(process, step, sm::findRole(process.role.roles(), channel.getFrom())->warpgroups());
     const sm::Protocol protocol = sm::protocolOf(step.channel);
     Slot &slot = slotOf(step.channel, step.slot);
     switch (step.kind) {
@@ -107,10 +116,32 @@ private:
       return true;
     case Kind::takeTurn:
       return isPassedByStore(process, step);
-    case Kind::passTurn:
+    default:
       return true;
     }
-    return true;
+  }
+
+  /// Makes a step at a channel that `writers` warpgroups fill.
+  bool goByBarriers(Process &process, const RoleStep &step, int64_t writers) {
+    HandedSlot &slot = handed_[step.channel];
+    switch (step.kind) {
+    case Kind::waitEmpty:
+      return takeOne(slot.emptied[process.warpgroup]);
+    case Kind::next:
+      if (slot.stored < writers)
+        return false;
+      slot.stored -= writers;
+      process.isDismissed = slot.isClosed;
+      return true;
+    case Kind::release:
+      for (int64_t writer = 0; writer < writers; ++writer)
+        ++slot.emptied[writer];
+      return true;
+    default: // A store, or the last one, which closes the channel.
+      ++slot.stored;
+      slot.isClosed |= step.kind == Kind::close;
+      return true;
+    }
   }
 
   static bool isFull(Slot &slot, const sm::Protocol &protocol, int64_t phase) {
@@ -132,17 +163,23 @@ private:
   bool goByTurn(const Process &process, bool passes) {
     SmallVector<int64_t> &turns = turns_[process.role.number()];
     const auto own = static_cast<size_t>(process.warpgroup);
-    if (passes)
-      ++turns[(own + 1) % turns.size()];
-    else if (turns[own] == 0)
+    if (!passes)
+      return takeOne(turns[own]);
+    ++turns[(own + 1) % turns.size()];
+    return true;
+  }
+
+  /// Returns false if there is none to take.
+  static bool takeOne(int64_t &count) {
+    if (count == 0)
       return false;
-    else
-      --turns[own];
+    --count;
     return true;
   }
 
   SmallVector<Process> processes_;
   llvm::DenseMap<std::pair<Operation *, int64_t>, Slot> slots_;
+  llvm::DenseMap<Operation *, HandedSlot> handed_;
   SmallVector<SmallVector<int64_t>> turns_; ///< How often each warpgroup of each role may take the turn.
 };
 
@@ -160,6 +197,8 @@ struct CheckProgress : cuda::impl::CheckProgressBase<CheckProgress> {
       return "an empty slot";
     case Kind::takeTurn:
       return "its turn";
+    case Kind::next:
+      return "a full slot, or for the end of a channel";
     default:
       return "a full slot";
     }

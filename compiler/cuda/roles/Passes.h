@@ -16,6 +16,7 @@ std::unique_ptr<mlir::Pass> createSplitRoles();
 std::unique_ptr<mlir::Pass> createPlanSteps();
 std::unique_ptr<mlir::Pass> createExchangeTiles();
 std::unique_ptr<mlir::Pass> createPipelineLoops();
+std::unique_ptr<mlir::Pass> createAddByTma();
 std::unique_ptr<mlir::Pass> createCheckProgress();
 
 /// Adds these passes in this order.

@@ -143,6 +143,46 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
+def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
+  let summary = "lets TMA add the accumulators of a loop to memory";
+  let description = [{
+    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
+    the consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4,
+    and only additions may access the tensor. The pass emits a remark if nothing qualifies. From
+    `compiler/cuda/roles/tests/add-by-tma.mlir`, abridged:
+
+    ```mlir
+    tile.atomic_add %dq, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
+    scf.if %fits {
+      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    } else {
+      tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    }
+    ```
+
+    The test stands before the loop if it is the same in all iterations.
+
+    Lanes issue one instruction for each two elements of an addition from registers. TMA gets one for each 16 rows of a
+    panel, and the warps go on.
+
+    Additions in turns, and those of loops that do one thing after another, are left to the role `add`, a warp beside
+    the roles of few warps. The warps that compute hand it each tile through a channel by_barriers, whose words are the
+    coordinates of the tile and the turn:
+
+    ```mlir
+    %at:2 = sm.coordinates %dQ[%i, %c0]
+    sm.producer_store %dq, %tiles[%zero] phase %zero words(%at#0, %at#1) staggered
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+}
+
 def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
   let summary = "refuses a program whose roles wait for each other for ever";
   let description = [{

@@ -16,6 +16,7 @@ void buildRolesPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanSteps());
   passes.addPass(createExchangeTiles());
   passes.addPass(createPipelineLoops());
+  passes.addPass(createAddByTma());
   passes.addPass(createCheckProgress());
 }
 

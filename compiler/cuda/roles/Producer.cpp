@@ -184,7 +184,7 @@ private:
       sm::ProxyFenceOp::create(b_); // TMA writes the next tile to this slot.
       sm::ReleaseOp::create(b_, from, position.slot, /*per_warp=*/true);
     }
-    sm::ProducerStoreOp::create(b_, transposed, to, position.slot, position.phase);
+    sm::ProducerStoreOp::create(b_, transposed, to, position.slot, position.phase, /*words=*/ValueRange());
   }
 
   const Rings &rings_;

@@ -124,37 +124,6 @@ def ArrangeAdditions : Pass<"arrange-additions"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
 
-def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
-  let summary = "lets TMA add the accumulators of a loop to memory";
-  let description = [{
-    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
-    the consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4,
-    and only additions may access the tensor. The pass emits a remark if nothing qualifies. From
-    `compiler/cuda/shared/tests/add-by-tma.mlir`, abridged:
-
-    ```mlir
-    tile.atomic_add %dq, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-    ```
-
-    becomes
-
-    ```mlir
-    %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
-    scf.if %fits {
-      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    } else {
-      tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
-    }
-    ```
-
-    The test stands before the loop if it is the same in all iterations.
-
-    Lanes issue one instruction for each two elements of an addition from registers. TMA gets one for each 16 rows of a
-    panel, and the warps go on.
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
-}
-
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "assigns an offset in shared memory to each buffer, and named barriers to roles";
   let description = [{
@@ -165,7 +134,7 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
     sets `tile.shared_bytes` on the module.
 
     A role fills slots of a channel early, so the buffer of a channel is in use from the start of the roles. Each role
-    of more than one warp gets a named barrier, then each warpgroup of a role with turns.
+    of more than one warp gets a named barrier, then each warpgroup of a role with turns, then the channels by_barriers.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
@@ -219,6 +188,32 @@ def InsertBarriers : Pass<"insert-barriers"> {
 
     The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
     it.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def TakeTurns : Pass<"take-turns"> {
+  let summary = "makes the waits of additions in turns ops of their own";
+  let description = [{
+    The additions of all threads of a role, or of the program instance, belong to one turn. A barrier therefore comes
+    after the wait for the turn, and another one before it is passed on. From
+    `compiler/cuda/shared/tests/take-turns.mlir`, abridged:
+
+    ```mlir
+    tile.atomic_add %x, %sum[%i, %i] turn %n of %turns[%i] next %m
+    ```
+
+    becomes
+
+    ```mlir
+    sm.wait_memory_turn %turns[%i] until %n
+    sm.barrier
+    tile.atomic_add %x, %sum[%i, %i]
+    sm.barrier
+    sm.pass_memory_turn %turns[%i] next %m
+    ```
+
+    The pass comes after `insert-barriers`, for which such an addition is a barrier.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

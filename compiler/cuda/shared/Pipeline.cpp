@@ -17,10 +17,10 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createIssueLoadsEarly());
   passes.addPass(createDrawLate());
   passes.addPass(createArrangeAdditions());
-  passes.addPass(createAddByTma());
   passes.addPass(createPlanShared());
   passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());
+  passes.addPass(createTakeTurns());
   passes.addPass(createEndWarpgroupsEarly());
   passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());

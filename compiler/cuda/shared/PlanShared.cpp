@@ -159,8 +159,8 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
     });
   }
 
-  /// Gives named barriers to the roles of more than one warp, then to the turns of their warpgroups. Barrier 0 is that
-  /// of the thread block.
+  /// Gives named barriers to the roles of more than one warp, then to the turns of their warpgroups, then to channels.
+  /// Barrier 0 is that of the thread block.
   static LogicalResult numberBarriers(sm::RolesOp roles) {
     constexpr int64_t all = 16;
     int64_t next = 1;
@@ -174,6 +174,11 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
       turns.push_back(hasTurns ? next : 0);
       next += hasTurns ? role.warpgroups() : 0;
     }
+    for (auto channel : roles->getBlock()->getOps<sm::ChannelOp>())
+      if (channel.getByBarriers()) {
+        channel.setFirstBarrier(next);
+        next += 1 + sm::findRole(roles, channel.getFrom())->warpgroups();
+      }
     if (next > all)
       return roles.emitOpError("needs ") << next << " named barriers; a thread block has " << all;
     roles.setBarriers(barriers);

@@ -113,8 +113,7 @@ static void waitBefore(sm::WriteOp write) {
 static bool storesBoxes(const sm::RoleRef &role) {
   WalkResult search = role.body().walk([](Operation *op) {
     auto copy = dyn_cast<sm::CopyOutOp>(op);
-    auto add = dyn_cast<sm::AddOutOp>(op);
-    return (add && !add.isByAdder()) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
+    return isa<sm::AddOutOp>(op) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }

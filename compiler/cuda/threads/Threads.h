@@ -148,8 +148,6 @@ public:
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
   /// The role that is being lowered.
   const sm::RoleRef &role() const { return *role_; }
-  /// Returns the i32 address of the memory in which consumers leave orders for the adder (Turns.h).
-  mlir::Value mailbox() const { return mailbox_; }
   /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
   /// copies them.
   bool loadsByTma() const { return loadsByTma_; }
@@ -175,7 +173,6 @@ private:
   using Roles = llvm::ArrayRef<sm::RoleRef>;
   mlir::LogicalResult lowerGroups(Roles roles);
   mlir::LogicalResult lowerGroup(Roles group);
-  void lowerAdderAfter(const sm::RoleRef &last);
   mlir::LogicalResult lowerRole(const sm::RoleRef &role);
   mlir::LogicalResult lowerBody(const sm::RoleRef &role);
   int64_t bitOf(const TensorMap &map) const;
@@ -184,10 +181,9 @@ private:
 
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
-  mlir::Value lane_, warp_, sharedBase_, mailbox_;
+  mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
   std::optional<sm::RoleRef> role_;
-  sm::AddOutOp ofAdder_; ///< An addition that the adder makes.
   bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
   int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.

@@ -11,6 +11,12 @@ func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1x
   tile.atomic_add %x, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
   // expected-remark @+1 {{adds to operand 1 by lanes; adds to operand 5 by lanes; waits for its role}}
   tile.atomic_add %x, %v[%i, %i] turn %n of %counter[%i] next %n : tensor<8x8xf32>, !tile.view<2xf32>, !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes}}
+  sm.wait_memory_turn %counter[%i] until %n : !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes}}
+  %now = sm.read_memory_turn %counter[%i] : !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes}}
+  sm.pass_memory_turn %counter[%i] next %n : !tile.view<1xi32>
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %1 = tile.gather %v[%where, %where] : !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
   // expected-remark @+1 {{writes operand 1 by lanes}}
@@ -71,6 +77,8 @@ module attributes {tile.num_warps = 4 : i64} {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     %work = sm.channel from load to [compute] : !sm.channel<2>
+    %slot = sm.alloc : !sm.shared<1x64x64xf32, 128>
+    %handed = sm.channel %slot from compute to [add] by_barriers words 2 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
     %stored = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles {
       compute warps 4 registers 232 {
@@ -90,12 +98,28 @@ module attributes {tile.num_warps = 4 : i64} {
         sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
         sm.producer_store %x, %stored[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
+        sm.producer_store %sums, %handed[%zero] phase %zero words(%zero, %zero) staggered
+          : tensor<64x64xf32, #c>, !sm.channel<1, !sm.shared<64x64xf32, 128>>
+        sm.close %handed : !sm.channel<1, !sm.shared<64x64xf32, 128>>
       }
       load warps 1 registers 40 {
         // expected-remark @+1 {{adds to operand 0 by lanes}}
         %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.channel<2>
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
         sm.producer_load %v[%i, %i] [64, 64], %b[%zero] phase %zero tma_only : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      }
+      add warps 1 registers 40 {
+        %open = sm.next %handed : !sm.channel<1, !sm.shared<64x64xf32, 128>>
+        // expected-remark @+1 {{ends accesses of TMA}}
+        %t = sm.consumer_wait %handed[%zero] phase %zero already_full : !sm.channel<1, !sm.shared<64x64xf32, 128>>
+        %w:2 = sm.words %handed : !sm.channel<1, !sm.shared<64x64xf32, 128>> -> i32, i32
+        // expected-remark @+1 {{fences the asynchronous proxy}}
+        sm.proxy_fence tensors
+        // expected-remark @+1 {{reads operand 0 by TMA; adds to operand 1 by TMA}}
+        sm.tma_add %t layout #c, %dq at %w#0, %w#1 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        // expected-remark @+1 {{ends accesses of TMA}}
+        sm.tma_store_wait written
       }
     }
     return

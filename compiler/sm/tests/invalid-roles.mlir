@@ -505,18 +505,136 @@ func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<6
 // -----
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
 
-func.func @turns_with_two_tensors(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>,
-                                  %w: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32) {
+func.func @barriers_of_one_warp(%ring: !sm.shared<1x64x64xf32, 128>) {
+  // expected-error @+1 {{by_barriers goes from whole warpgroups to a role of one warp}}
+  %c = sm.channel %ring from load to [add] by_barriers words 2 : !one
+  sm.roles {
+    load warps 1 registers 40 {
+    }
+    add warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @barriers_of_two_slots(%ring: !sm.shared<2x64x64xf32, 128>) {
+  // expected-error @+1 {{by_barriers has one slot for a tile, and words}}
+  %c = sm.channel %ring from compute to [add] by_barriers words 2 : !sm.channel<2, !sm.shared<64x64xf32, 128>>
   sm.roles {
     compute warps 4 registers 232 {
-      sm.add_out %x, %s, %v[%i, %i] turn %n of %turns[%i] next %n
-        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
-      // expected-error @+1 {{is made by the adder; all such additions need one buffer, one layout, one tensor and its counters}}
-      sm.add_out %x, %s, %w[%i, %i] turn %n of %turns[%i] next %n
-        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
     }
-    load warps 1 registers 40 {
+    add warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
+
+func.func @too_few_words(%ring: !sm.shared<1x64x64xf32, 128>, %x: tensor<64x64xf32, #c>, %i: i32) {
+  %c = sm.channel %ring from compute to [add] by_barriers words 2 : !one
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{stores 1 words; a slot of its channel has 2}}
+      sm.producer_store %x, %c[%i] phase %i words(%i) : tensor<64x64xf32, #c>, !one
+    }
+    add warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
+
+func.func @too_many_words_read(%ring: !sm.shared<1x64x64xf32, 128>) {
+  %c = sm.channel %ring from compute to [add] by_barriers words 0 : !one
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    add warps 1 registers 40 {
+      // expected-error @+1 {{reads 1 words; a slot of its channel has 0}}
+      %w = sm.words %c : !one -> i32
+    }
+  }
+  return
+}
+
+// -----
+
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
+
+func.func @a_wait_by_an_mbarrier(%ring: !sm.shared<1x64x64xf32, 128>, %i: i32) {
+  %c = sm.channel %ring from compute to [add] by_barriers words 0 : !one
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    add warps 1 registers 40 {
+      // expected-error @+1 {{waits by an mbarrier in a channel by_barriers; an 'sm.next' waits there}}
+      %t = sm.consumer_wait %c[%i] phase %i : !one
+    }
+  }
+  return
+}
+
+// -----
+
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
+
+func.func @a_close_of_mbarriers(%ring: !sm.shared<1x64x64xf32, 128>) {
+  %c = sm.channel %ring from compute to [add] : !one
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{needs a channel by_barriers}}
+      sm.close %c : !one
+    }
+    add warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+!one = !sm.channel<1, !sm.shared<64x64xf32, 128>>
+
+func.func @a_close_in_the_role_that_reads(%ring: !sm.shared<1x64x64xf32, 128>) {
+  %c = sm.channel %ring from compute to [add] by_barriers words 0 : !one
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    add warps 1 registers 40 {
+      // expected-error @+1 {{fills a slot in the role 'add'; the channel is filled by 'compute'}}
+      sm.close %c : !one
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xf32, 128>
+
+func.func @a_release_before_tma_has_read(%ring: !sm.shared<1x64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+  %c = sm.channel %ring from compute to [add] by_barriers words 0 : !sm.channel<1, !tile>
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    add warps 1 registers 40 {
+      %t = sm.consumer_wait %c[%i] phase %i already_full : !sm.channel<1, !tile>
+      // expected-note @+1 {{the addition is here}}
+      sm.tma_add %t layout #c, %v at %i, %i : !tile, !tile.view<2xf32>
+      // expected-error @+1 {{releases a slot that TMA still reads}}
+      sm.release %c[%i] per_warp : !sm.channel<1, !tile>
     }
   }
   return
@@ -526,14 +644,35 @@ func.func @turns_with_two_tensors(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x6
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-func.func @no_warp_for_the_adder(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>,
-                                 %i: index) {
+func.func @three_coordinates_of_a_matrix(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   sm.roles {
-    compute warps 4 registers 232 {
-      // expected-error @+1 {{is made by the adder, but the last warpgroup has no free warp for it}}
-      sm.add_out %x, %s, %v[%i, %i] by_adder : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    add warps 1 registers 40 {
+      // expected-error @+1 {{has 3 coordinates; boxes of its tensor have 2 or 4}}
+      sm.tma_add %s layout #c, %v at %i, %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
   }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_by_many_warps(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{is in a role of 4 warps; one warp adds}}
+      sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @too_few_coordinates(%v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{has 1 results; its boxes have 2}}
+  %x = sm.coordinates %v[%i, %i] : !tile.view<2xf32> -> i32
   return
 }
 

@@ -124,15 +124,14 @@ constexpr Explained kOfPingpongBackward[] = {
 /// Without ping-pong, the backward pass starts dP while S runs. With one stage, a tile of Q comes only after both
 /// warpgroups have read P of the tile before. Lanes read the row statistics before the barriers of P and dS, each of
 /// which has a fence. After the loop, a warpgroup stages dK in the columns of K that only its own dQ has read, and
-/// lanes read dK and dV from there. A warp meets before it hands a tile to the adder, or gets the buffer back from it,
-/// because a GPU counts whole warps at a barrier; the executor counts lanes.
+/// lanes read dK and dV from there. A warp meets before it hands a tile to the adder, closes its channel, or gives
+/// the slot back, because a GPU counts whole warps at a barrier; the executor counts lanes.
 constexpr Explained kOfSerialBackward[] = {
     {"wgmma.fence", "Value product_dp = kept", 1},
     {"fence.proxy.async", ".p = cast(", 1},
     {"bar.sync", ".p = cast(", 1},
     {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
-    {"bar.warp.sync", "return dQ.atomicAdd(", 1},
-    {"bar.warp.sync", "return record(name, spread, ", 2},
+    {"bar.warp.sync", "dQ.atomicAdd(i, ", 3},
     {"fence.proxy.async", "dK.at(batch, kv_head).store(", 2},
     {"bar.sync", "dK.at(batch, kv_head).store(", 1},
 };

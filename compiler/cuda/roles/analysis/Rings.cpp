@@ -22,7 +22,8 @@ sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slot
   auto type = sm::ChannelType::get(b.getContext(), slots, tile);
   Value ring = tile ? sm::AllocOp::create(b, type.ring(), IntegerAttr()).getResult() : Value();
   return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to),
-                               /*per_warpgroup=*/llvm::is_contained(to, from));
+                               /*per_warpgroup=*/llvm::is_contained(to, from), /*by_barriers=*/false,
+                               /*words=*/IntegerAttr(), /*first_barrier=*/IntegerAttr());
 }
 
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }

@@ -123,14 +123,14 @@ private:
 
   //===-- Steps --------------------------------------------------------------------------------------------------===//
 
-  /// Adds what `op` does. A number that it returns is a work index.
+  /// Adds what `op` does. A number that it returns is a work index, a condition that of a channel that stays open.
   void addSteps(sm::RoleEventOpInterface op) {
     for (const sm::RoleEvent &event : op.getEvents())
       trace_.steps.push_back({event.kind, op, event.channel ? sm::channelOf(event.channel) : sm::ChannelOp(),
                               values_.lookup(event.slot), values_.lookup(event.phase)});
     for (Value result : op->getResults())
       if (isScalar(result))
-        values_[result] = drawn_++;
+        values_[result] = result.getType().isInteger(1) ? 1 : drawn_++;
   }
 
   //===-- Control flow -------------------------------------------------------------------------------------------===//

@@ -444,3 +444,103 @@ func.func @a_role_between_two_without_a_slot(%x: !tile.view<2xbf16>, %r: !sm.sha
   }
   return
 }
+
+// -----
+
+!tile = !sm.shared<64x64xf32, 128>
+!one = !sm.channel<1, !tile>
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The role that adds ends when its channel is closed, after any number of tiles.
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @closed(%x: tensor<64x64xf32, #c>, %n: index, %r: !sm.shared<1x64x64xf32, 128>) {
+    %zero = arith.constant 0 : i32
+    %to = sm.channel %r from compute to [add] by_barriers words 0 : !one
+    sm.roles {
+      compute warps 8 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %j = %c0 to %n step %c64 {
+          sm.producer_store %x, %to[%zero] phase %zero : tensor<64x64xf32, #c>, !one
+        }
+        sm.close %to : !one
+      }
+      add warps 1 registers 40 {
+        sm.release %to[%zero] per_warp : !one
+        scf.while : () -> () {
+          %open = sm.next %to : !one
+          scf.condition(%open)
+        } do {
+          sm.release %to[%zero] per_warp : !one
+          scf.yield
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!tile = !sm.shared<64x64xf32, 128>
+!one = !sm.channel<1, !tile>
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// Nobody says that no tile follows.
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @left_open(%x: tensor<64x64xf32, #c>, %r: !sm.shared<1x64x64xf32, 128>) {
+    %zero = arith.constant 0 : i32
+    %to = sm.channel %r from compute to [add] by_barriers words 0 : !one
+    sm.roles {
+      compute warps 8 registers 232 {
+        sm.producer_store %x, %to[%zero] phase %zero : tensor<64x64xf32, #c>, !one
+      }
+      add warps 1 registers 40 {
+        sm.release %to[%zero] per_warp : !one
+        scf.while : () -> () {
+          // expected-error @+2 {{the roles wait for each other, and none can go on}}
+          // expected-note @+1 {{the role 'add' waits here for a full slot, or for the end of a channel}}
+          %open = sm.next %to : !one
+          scf.condition(%open)
+        } do {
+          sm.release %to[%zero] per_warp : !one
+          scf.yield
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!tile = !sm.shared<64x64xf32, 128>
+!one = !sm.channel<1, !tile>
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The slot is not released before the first tile, so both roles wait for the other one.
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @never_released(%x: tensor<64x64xf32, #c>, %r: !sm.shared<1x64x64xf32, 128>) {
+    %zero = arith.constant 0 : i32
+    %to = sm.channel %r from compute to [add] by_barriers words 0 : !one
+    sm.roles {
+      compute warps 8 registers 232 {
+        // expected-error @+2 {{the roles wait for each other, and none can go on}}
+        // expected-note @+1 {{the role 'compute' waits here for an empty slot}}
+        sm.producer_store %x, %to[%zero] phase %zero : tensor<64x64xf32, #c>, !one
+        sm.close %to : !one
+      }
+      add warps 1 registers 40 {
+        scf.while : () -> () {
+          // expected-note @+1 {{the role 'add' waits here for a full slot, or for the end of a channel}}
+          %open = sm.next %to : !one
+          scf.condition(%open)
+        } do {
+          sm.release %to[%zero] per_warp : !one
+          scf.yield
+        }
+      }
+    }
+    return
+  }
+}

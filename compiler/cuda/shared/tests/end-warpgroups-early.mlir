@@ -279,15 +279,17 @@ module attributes {tile.num_warps = 12 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #r = #sm.layout<registers = [0:32:1, 1:2:1], lanes = [1:32:2], warps = [0:4:32]>
 
-// The adder, and an op that moves elements between warps, need all warpgroups, so no iteration is skipped.
-// CHECK-LABEL: func @adder
+// A role to which all warpgroups hand tiles, and an op that moves elements between warps, need all of them, so no
+// iteration is skipped.
+// CHECK-LABEL: func @handed_over
 // CHECK-NOT: sm.warpgroup
 // CHECK-LABEL: func @conversion
 // CHECK-NOT: sm.warpgroup
 module attributes {tile.num_warps = 8 : i64} {
-  func.func @adder(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
-                   %buffer: !sm.shared<128x64xf32, 128>, %sum: !tile.view<2xf32>) {
+  func.func @handed_over(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
+                         %ring: !sm.shared<1x128x64xf32, 128>) {
     %kb = sm.channel %kring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %to = sm.channel %ring from compute to [add] by_barriers words 0 : !sm.channel<1, !sm.shared<128x64xf32, 128>>
     sm.roles {
       compute warps 8 registers 232 {
         %zero = arith.constant 0 : i32
@@ -299,10 +301,12 @@ module attributes {tile.num_warps = 8 : i64} {
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
           %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
           sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-          sm.add_out %s, %buffer, %sum[%j, %c0] by_adder : tensor<128x64xf32, #c>, !sm.shared<128x64xf32, 128>, !tile.view<2xf32>
+          sm.producer_store %s, %to[%zero] phase %zero : tensor<128x64xf32, #c>, !sm.channel<1, !sm.shared<128x64xf32, 128>>
         }
       }
       load warps 1 registers 32 {
+      }
+      add warps 1 registers 32 {
       }
     }
     return

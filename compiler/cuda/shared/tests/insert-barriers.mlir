@@ -258,25 +258,24 @@ func.func @turn(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %
 
 !tile = !sm.shared<64x64xbf16, 128>
 
-// An `sm.add_out` in a turn waits for the adder, not for other warps, so it orders nothing.
-// CHECK-LABEL: func @turn_of_tma
+// A store to a channel by_barriers waits for the reading role, not for other warps, so it orders nothing.
+// CHECK-LABEL: func @handed_over
 // CHECK: sm.write
-// CHECK-NEXT: sm.add_out
+// CHECK-NEXT: sm.producer_store
 // CHECK-NEXT: sm.barrier{{$}}
 // CHECK-NEXT: sm.mma
 module attributes {tile.num_warps = 4 : i64} {
-  func.func @turn_of_tma(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32,
-                         %x: tensor<64x64xbf16, #c>, %y: tensor<64x64xf32, #c>) {
+  func.func @handed_over(%zero: i32, %x: tensor<64x64xbf16, #c>, %y: tensor<64x64xf32, #c>) {
     %a = sm.alloc {offset = 0} : !tile
-    %b = sm.alloc {offset = 8192} : !sm.shared<64x64xf32, 128>
+    %b = sm.alloc {offset = 8192} : !sm.shared<1x64x64xf32, 128>
+    %to = sm.channel %b from compute to [add] by_barriers words 0 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
     sm.roles {
       compute warps 4 registers 232 {
         sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
-        sm.add_out %y, %b, %sum[%i, %i] turn %n of %turns[%i] next %n
-          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+        sm.producer_store %y, %to[%zero] phase %zero : tensor<64x64xf32, #c>, !sm.channel<1, !sm.shared<64x64xf32, 128>>
         %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
       }
-      load warps 1 registers 40 {
+      add warps 1 registers 40 {
       }
     }
     return

@@ -166,18 +166,22 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // -----
 
-// Each role of more than one warp has a named barrier, then the turns of each role have one for each warpgroup. Barrier
-// 0 is that of the thread block.
+// Each role of more than one warp has a named barrier, then the turns of each role have one for each warpgroup, then each
+// channel by_barriers has one more than it has writing warpgroups. Barrier 0 is that of the thread block.
 // CHECK-LABEL: func @named_barriers
+// CHECK: sm.channel %{{.*}} words 0 {first_barrier = 6 : i64}
+// CHECK: sm.channel %{{.*}} words 0 {first_barrier = 9 : i64}
 // CHECK: compute warps 8 registers 128 barrier 1 turns 3 {
-// CHECK: add warps 4 registers 104 barrier 2 turns 5 {
+// CHECK: more warps 4 registers 104 barrier 2 turns 5 {
 // CHECK: load warps 1 registers 40 {
-func.func @named_barriers() {
+func.func @named_barriers(%r: !sm.shared<1x64x64xf32, 128>) {
+  %a = sm.channel %r from compute to [load] by_barriers words 0 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
+  %b = sm.channel %r from more to [load] by_barriers words 0 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
   sm.roles {
     compute warps 8 registers 128 {
       sm.sequence_init
     }
-    add warps 4 registers 104 {
+    more warps 4 registers 104 {
       sm.sequence_init
     }
     load warps 1 registers 40 {

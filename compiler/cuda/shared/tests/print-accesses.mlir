@@ -37,32 +37,12 @@ module attributes {tile.num_warps = 4 : i64} {
         %z = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
         // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
         sm.fallback_copy %s, %v[%i, %i] [64, 64] rows_of_warp 16 : !t, !tile.view<2xbf16>
-        // Each warp makes its own additions:
         // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
         sm.add_out %x, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-        // The adder waits for all consumers:
-        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; may wait for its role}}
-        sm.add_out %x, %buffer, %dq[%i, %i] by_adder
-          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       }
       load warps 1 registers 40 {
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
         sm.producer_load %v[%i, %i] [64, 64], %k[%n] phase %n : !tile.view<2xbf16>, !ch
-      }
-    }
-    return
-  }
-
-  func.func @turn(%dq: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %x: tensor<64x64xf32, #c>, %i: index, %n: i32,
-                  %buffer: !sm.shared<64x64xf32, 128>) {
-    sm.roles {
-      compute warps 4 registers 232 {
-        // So does an adder that waits for a turn:
-        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes; adds to operand 6 by lanes; may wait for its role}}
-        sm.add_out %x, %buffer, %dq[%i, %i] turn %n of %turns[%i] next %n
-          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
-      }
-      load warps 1 registers 40 {
       }
     }
     return

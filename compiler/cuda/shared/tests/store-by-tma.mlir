@@ -154,12 +154,10 @@ module attributes {tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The end of a role also waits for additions by TMA, but not for those of the adder.
+// The end of a role also waits for additions by TMA.
 // CHECK-LABEL: func.func @additions(
 // CHECK: sm.add_out
 // CHECK-NEXT: sm.tma_store_wait{{$}}
-// CHECK-LABEL: func.func @additions_of_the_adder(
-// CHECK-NOT: sm.tma_store_wait
 module attributes {tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
     %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
@@ -167,19 +165,6 @@ module attributes {tile.num_warps = 4 : i64} {
       compute warps 4 registers 240 {
         %c0 = arith.constant 0 : index
         sm.add_out %x, %b, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-      }
-      load warps 1 registers 24 {
-      }
-    }
-    return
-  }
-  func.func @additions_of_the_adder(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
-    %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
-    sm.roles {
-      compute warps 4 registers 240 {
-        %c0 = arith.constant 0 : index
-        sm.add_out %x, %b, %sum[%c0, %c0] by_adder
-          : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       }
       load warps 1 registers 24 {
       }

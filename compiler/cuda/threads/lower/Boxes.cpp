@@ -78,6 +78,10 @@ static TensorMap mapOf(sm::AddOutOp add) {
   return TensorMap::ofAdditions(tile::rootOf(add.getView()), add.getShared().getType(), sm::hasEnd(add.getView()));
 }
 
+static TensorMap mapOf(sm::TmaAddOp add) {
+  return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.endsInside());
+}
+
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
 
 void Threads::findTensorMaps() {
@@ -95,6 +99,7 @@ void Threads::findTensorMaps() {
       add(mapOf(copy));
   });
   source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
+  source_.walk([&](sm::TmaAddOp op) { add(mapOf(op)); });
 }
 
 Value Threads::parameterOf(const TensorMap &map) {
@@ -150,11 +155,6 @@ static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   Value size = *std::prev(t.view(tile::rootOf(view)).sizes.end(), 2);
   const tile::RowRange rows = tile::clipRows(t.s, t.scalar(place.begin), t.scalar(place.end), size);
   addEnd(t, coordinates[1], t.s.toI32(t.s.sub(rows.end, rows.first)), rows.end, coordinates);
-}
-
-int64_t cuda::coordinateCount(Value view) {
-  const auto rank = cast<tile::ViewType>(tile::rootOf(view).getType()).getRank();
-  return sm::hasEnd(view) ? rank + 2 : rank;
 }
 
 SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
@@ -266,10 +266,12 @@ static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid
   return {row, t.s.mul(t.s.div(warp, grid.warpsM), 16 * grid.columns)};
 }
 
-/// Returns the boxes of a warp. `coordinatesFrom` returns the coordinates of its first row.
-static SmallVector<AddedBox> boxesOf(Threads &t, sm::AddOutOp add, Value warp,
+/// Returns the boxes of what a warp holds of a tile in this layout. `coordinatesFrom` returns the coordinates of its
+/// first row.
+template <class Op>
+static SmallVector<AddedBox> boxesOf(Threads &t, Op add, sm::LayoutAttr layout, Value warp,
                                      function_ref<SmallVector<Value>(Value)> coordinatesFrom) {
-  const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(add.getTile()));
+  const sm::Fragments grid = *sm::warpgroupFragments(layout);
   sm::SharedType type = add.getShared().getType();
   const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
   auto [row, column] = startOfWarp(t, grid, warp);
@@ -290,21 +292,35 @@ static SmallVector<AddedBox> boxesOf(Threads &t, sm::AddOutOp add, Value warp,
 }
 
 SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
-  return boxesOf(t, add, t.warp(), [&](Value row) { return testedCoordinatesOf(t, add, row); });
-}
-
-SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add, Value warp, ArrayRef<Value> coordinates) {
-  return boxesOf(t, add, warp, [&](Value row) {
-    SmallVector<Value> at(coordinates);
-    at[1] = t.s.add(at[1], row);
-    return at;
-  });
+  return boxesOf(t, add, sm::layoutOf(add.getTile()), t.warp(),
+                 [&](Value row) { return testedCoordinatesOf(t, add, row); });
 }
 
 void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
   for (const AddedBox &box : boxes)
     t.gpu.addBox(box.map, box.at, box.place, predicate);
   t.gpu.commitBoxes();
+}
+
+static LogicalResult lower(Threads &t, sm::CoordinatesOp op) {
+  for (auto [result, coordinate] :
+       llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition())))
+    t.define(result, coordinate);
+  return success();
+}
+
+/// Each lane adds what one warp has written.
+static LogicalResult lower(Threads &t, sm::TmaAddOp op) {
+  const int64_t warps = sm::countOf(op.getLayout().getWarps());
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), warps)).thenBlock());
+  auto coordinatesFrom = [&](Value row) {
+    SmallVector<Value> at = t.scalars(op.getCoordinates());
+    at[1] = t.s.add(at[1], row);
+    return at;
+  };
+  addBoxes(t, boxesOf(t, op, op.getLayout(), t.lane(), coordinatesFrom), /*predicate=*/nullptr);
+  return success();
 }
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
@@ -347,5 +363,5 @@ static LogicalResult lower(Threads &t, sm::FitsOp op) {
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {
-  known.add<sm::FitsOp>([](Threads &t, sm::FitsOp op) { return lower(t, op); });
+  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::FitsOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -21,8 +21,6 @@ bool isVector(sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Returns the number of coordinates of a box of the view.
-int64_t coordinateCount(mlir::Value view);
 /// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension
 /// first.
 llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position);
@@ -34,9 +32,6 @@ struct AddedBox {
 };
 /// Returns the boxes of this warp's elements.
 llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add);
-/// Returns the boxes of the elements of consumer warp `warp` (i32), of a tile at these coordinates.
-llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add, mlir::Value warp,
-                                       llvm::ArrayRef<mlir::Value> coordinates);
 /// Starts the TMA additions of boxes that lanes have written, in threads in which the predicate is true.
 void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes, mlir::Value predicate);
 

@@ -74,7 +74,7 @@ static LogicalResult lower(Threads &t, sm::WaitOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::TmaStoreWaitOp op) {
-  t.gpu.waitBoxes(op.getPending().value_or(0));
+  op.getWritten() ? t.gpu.waitBoxesWritten() : t.gpu.waitBoxes(op.getPending().value_or(0));
   return success();
 }
 
@@ -86,8 +86,8 @@ static LogicalResult lower(Threads &t, sm::BarrierOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::ProxyFenceOp) {
-  t.gpu.fenceAsync();
+static LogicalResult lower(Threads &t, sm::ProxyFenceOp op) {
+  op.getTensors() ? t.gpu.fenceAsyncTensors() : t.gpu.fenceAsync();
   return success();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Loads, stores and atomic additions of tiles in registers from and to global memory, element by element.
 #include "compiler/cuda/threads/lower/Lower.h"
-#include "compiler/cuda/threads/lower/Turns.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -324,7 +323,7 @@ static void addRarely(Threads &t, tile::AtomicAddOp op) {
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
-static void addWithoutTurn(Threads &t, tile::AtomicAddOp op) {
+static void addInParts(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
@@ -338,8 +337,9 @@ static void addWithoutTurn(Threads &t, tile::AtomicAddOp op) {
 }
 
 static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
-  auto add = [&] { op->hasAttr(tile::rare) ? addRarely(t, op) : addWithoutTurn(t, op); };
-  op.getTurn() ? inTurn(t, op, add) : add();
+  if (op.getTurn())
+    return op.emitOpError("has a turn; take-turns makes a wait of it");
+  op->hasAttr(tile::rare) ? addRarely(t, op) : addInParts(t, op);
   return success();
 }
 

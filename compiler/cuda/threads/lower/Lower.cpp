@@ -7,9 +7,10 @@ using namespace tegula::cuda;
 const Lowerings &Lowerings::all() {
   static const Lowerings lowerings = [] {
     Lowerings known;
-    for (auto add : {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings,
-                     addGlobalMemoryLowerings, addBufferLowerings, addSharedAccessLowerings, addCopyLowerings,
-                     addBoxLowerings, addMmaLowerings, addWarpgroupLowerings, addRoleLowerings, addRandomLowerings})
+    for (auto add :
+         {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings, addGlobalMemoryLowerings,
+          addBufferLowerings, addSharedAccessLowerings, addCopyLowerings, addBoxLowerings, addMmaLowerings,
+          addWarpgroupLowerings, addRoleLowerings, addTurnLowerings, addRandomLowerings})
       add(known);
     return known;
   }();

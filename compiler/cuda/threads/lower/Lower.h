@@ -41,6 +41,7 @@ void addBoxLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
 void addRoleLowerings(Lowerings &known);
+void addTurnLowerings(Lowerings &known);
 void addRandomLowerings(Lowerings &known);
 
 /// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one

@@ -3,7 +3,6 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
-#include "compiler/cuda/threads/lower/Turns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -15,6 +14,8 @@ using namespace tegula::cuda;
 using Compare = Scalars::Compare;
 
 constexpr int64_t kMbarrierBytes = 8;
+/// The words of a channel by_barriers. The first one says whether a tile follows.
+constexpr int64_t kWordBytes = 4, kFirstWord = 1;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
@@ -28,9 +29,6 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
     return roles.emitError("has no named barriers; plan-shared gives them to roles");
   gpu.publishMbarriers();
   gpu.barrier();
-  ofAdder_ = additionOfAdder(roles);
-  if (ofAdder_)
-    mailbox_ = reserve(mailboxBytes(ofAdder_));
   return lowerGroups(sm::rolesOf(roles));
 }
 
@@ -54,8 +52,6 @@ LogicalResult Threads::lowerGroups(Roles roles) {
 /// Lowers the roles of some warpgroups, the last one first. The roles with most registers take what others give up.
 LogicalResult Threads::lowerGroup(Roles group) {
   gpu.setRegisters(group.front().registers(), /*more=*/group.front().hasMostRegisters());
-  if (ofAdder_ && group.back().isLast())
-    lowerAdderAfter(group.back());
   const int64_t end = llvm::alignTo(group.back().endWarp(), sm::kWarpsPerWarpgroup);
   if (group.size() == 1 && group.front().endWarp() == end)
     return lowerRole(group.front());
@@ -71,14 +67,6 @@ LogicalResult Threads::lowerGroup(Roles group) {
   return success();
 }
 
-/// Emits the program of the adder, which is the warp after the last role.
-void Threads::lowerAdderAfter(const sm::RoleRef &last) {
-  OpBuilder::InsertionGuard guard(b);
-  Value isAdder = s.compare(Compare::eq, warp_, last.endWarp());
-  b.setInsertionPointToStart(scf::IfOp::create(b, isAdder).thenBlock());
-  lowerAdder(*this, ofAdder_);
-}
-
 /// Lowers the program of a role, in which warps count from 0.
 LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   Value warpOfBlock = warp_;
@@ -89,8 +77,6 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   if (first != 0)
     warp_ = atEntry([&] { return s.sub(warpOfBlock, s.i32(first)); });
   const LogicalResult lowered = lowerBody(role);
-  if (ofAdder_ && role.body().isAncestor(ofAdder_->getParentRegion()))
-    dismissAdder(*this);
   role_.reset();
   warp_ = warpOfBlock;
   warps_ = warpsOutside;
@@ -121,7 +107,7 @@ static int64_t warpgroups(Threads &t) { return t.role().warpgroups(); }
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
 
 /// Creates the mbarriers of a channel: the full ones of all slots, then the empty ones. Work indices follow them.
-static LogicalResult lower(Threads &t, sm::ChannelOp op) {
+static void makeMbarriers(Threads &t, sm::ChannelOp op) {
   const int64_t slots = op.getType().getSlots();
   const sm::Protocol protocol = sm::protocolOf(op);
   const int64_t full = slots * protocol.fullMbarriers, empty = op.getPerWarpgroup() ? 0 : slots;
@@ -139,6 +125,15 @@ static LogicalResult lower(Threads &t, sm::ChannelOp op) {
     if (protocol.empty != 0)
       init(full + slot, protocol.empty);
   }
+}
+
+static LogicalResult lower(Threads &t, sm::ChannelOp op) {
+  if (!op.getByBarriers())
+    makeMbarriers(t, op);
+  else if (op.getFirstBarrier())
+    t.define(op.getResult(), t.reserve(kWordBytes * (kFirstWord + static_cast<int64_t>(*op.getWords()))));
+  else
+    return op.emitError("has no named barriers; plan-shared gives them to channels");
   return success();
 }
 
@@ -170,6 +165,73 @@ static Value workIndexAddress(Threads &t, Value channel, Value slot) {
   int64_t slots = cast<sm::ChannelType>(channel.getType()).getSlots();
   return t.s.add(fullMbarrier(t, channel, slot), 2 * slots * kMbarrierBytes);
 }
+
+//===-- Named barriers -------------------------------------------------------------------------------------------===//
+
+/// Returns the role whose warpgroups fill the slot of a channel by_barriers.
+static sm::RoleRef writerOf(Threads &t, sm::ChannelOp channel) {
+  return *sm::findRole(t.role().roles(), channel.getFrom());
+}
+
+/// The reading warp waits here until all warps have filled the slot.
+static Value fullBarrier(Threads &t, sm::ChannelOp channel) { return t.s.i32(*channel.getFirstBarrier()); }
+static int64_t fullThreads(Threads &t, sm::ChannelOp channel) {
+  return (writerOf(t, channel).warps() + 1) * sm::kWarpSize;
+}
+
+/// A warpgroup waits here until the reading warp has released the slot.
+static Value emptyBarrier(Threads &t, sm::ChannelOp channel, Value warpgroup) {
+  return t.s.add(warpgroup, static_cast<int64_t>(*channel.getFirstBarrier()) + 1);
+}
+constexpr int64_t kEmptyThreads = (sm::kWarpsPerWarpgroup + 1) * sm::kWarpSize;
+
+static Value addressOfWord(Threads &t, Value channel, int64_t word) {
+  return t.s.add(t.scalar(channel), word * kWordBytes);
+}
+
+static Value readWord(Threads &t, Value channel, int64_t word) {
+  return t.gpu.loadShared(t.b.getI32Type(), 1, addressOfWord(t, channel, word)).front();
+}
+
+/// Writes the words by the first thread, then arrives with what all threads have written.
+static void handOver(Threads &t, sm::ChannelOp channel, bool follows, ValueRange words) {
+  {
+    OpBuilder::InsertionGuard guard(t.b);
+    Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+    t.gpu.storeShared(t.s.i32(follows), addressOfWord(t, channel, 0));
+    for (auto [number, word] : llvm::enumerate(t.scalars(words)))
+      t.gpu.storeShared(word, addressOfWord(t, channel, kFirstWord + static_cast<int64_t>(number)));
+  }
+  t.gpu.syncWarp();
+  t.gpu.arriveAtBarrier(fullBarrier(t, channel), fullThreads(t, channel));
+}
+
+static void waitForReader(Threads &t, sm::ChannelOp channel) {
+  t.gpu.barrier(emptyBarrier(t, channel, warpgroup(t)), kEmptyThreads);
+}
+
+static LogicalResult lower(Threads &t, sm::CloseOp op) {
+  sm::ChannelOp channel = sm::channelOf(op.getChannel());
+  waitForReader(t, channel);
+  handOver(t, channel, /*follows=*/false, {});
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::NextOp op) {
+  sm::ChannelOp channel = sm::channelOf(op.getChannel());
+  t.gpu.barrier(fullBarrier(t, channel), fullThreads(t, channel));
+  t.define(op.getResult(), t.s.compare(Compare::ne, readWord(t, channel, 0), 0));
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::WordsOp op) {
+  for (auto [number, word] : llvm::enumerate(op.getWords()))
+    t.define(word, readWord(t, op.getChannel(), kFirstWord + static_cast<int64_t>(number)));
+  return success();
+}
+
+//===-- Fills and reads ------------------------------------------------------------------------------------------===//
 
 /// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
 /// not wait.
@@ -251,16 +313,23 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   return success();
 }
 
-/// Lets MMAs, which read in the asynchronous proxy, see what the lanes have written.
+/// Lets MMAs and TMA, which read in the asynchronous proxy, see what the lanes have written.
 static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
-  const bool isOfWarpgroup = sm::channelOf(op.getChannel()).getPerWarpgroup();
-  if (!isOfWarpgroup)
+  sm::ChannelOp channel = sm::channelOf(op.getChannel());
+  if (channel.getByBarriers())
+    waitForReader(t, channel);
+  else if (!channel.getPerWarpgroup())
     waitForSlot(t, op);
-  writeTile(t, op.getTile(), slotOf(t, op.getChannel(), op.getSlot()));
+  const SharedPlace slot = slotOf(t, channel, op.getSlot());
+  op.getStaggered() ? writeStaggered(t, op.getTile(), slot) : writeTile(t, op.getTile(), slot);
   t.gpu.fenceAsync();
+  if (channel.getByBarriers()) {
+    handOver(t, channel, /*follows=*/true, op.getWords());
+    return success();
+  }
   t.gpu.syncWarp();
-  t.gpu.arrive(isOfWarpgroup ? storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t))
-                             : fullMbarrier(t, op.getChannel(), op.getSlot()),
+  t.gpu.arrive(channel.getPerWarpgroup() ? storedMbarrier(t, channel, t.scalar(op.getSlot()), warpgroup(t))
+                                         : fullMbarrier(t, channel, op.getSlot()),
                t.isFirstLane());
   return success();
 }
@@ -279,6 +348,11 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
+  if (sm::ChannelOp channel = sm::channelOf(op.getChannel()); channel.getByBarriers()) {
+    for (int64_t writer = 0; writer < writerOf(t, channel).warpgroups(); ++writer)
+      t.gpu.arriveAtBarrier(emptyBarrier(t, channel, t.s.i32(writer)), kEmptyThreads);
+    return success();
+  }
   Value isElected = t.isFirstLane();
   if (!op.getPerWarp())
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
@@ -359,8 +433,7 @@ static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
 }
 
 void cuda::addRoleLowerings(Lowerings &known) {
-  known
-      .add<sm::ChannelOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
-           sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
-          [](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ChannelOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::CloseOp,
+            sm::NextOp, sm::WordsOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp,
+            sm::SequenceWaitOp, sm::SequenceArriveOp>([](Threads &t, auto op) { return lower(t, op); });
 }

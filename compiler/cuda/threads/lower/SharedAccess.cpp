@@ -3,7 +3,6 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
-#include "compiler/cuda/threads/lower/Turns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/BitVector.h"
@@ -286,10 +285,7 @@ static LogicalResult lower(Threads &t, sm::WriteOp op) {
   return success();
 }
 
-/// Writes f32 accumulators to panels of 128 bytes. Odd rows write the two blocks of a panel in the other order: if all
-/// threads wrote the same block, rows 2i and 2i + 1 would meet in the same banks, because the swizzle only swaps the
-/// two chunks of 16 bytes that the 4 lanes of a row write.
-static void writeStaggered(Threads &t, Value held, SharedPlace place) {
+void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   auto tile = cast<RankedTensorType>(held.getType());
   ArrayRef<Value> registers = t.registers(held);
   Value isOdd = t.s.compare(Compare::eq, t.s.rem(t.s.div(t.lane(), 4), 2), 1);
@@ -309,7 +305,9 @@ static void writeStaggered(Threads &t, Value held, SharedPlace place) {
 }
 
 /// Writes the tile to the buffer, from which this warp adds it by TMA.
-static void addByWarp(Threads &t, sm::AddOutOp op) {
+static LogicalResult lower(Threads &t, sm::AddOutOp op) {
+  if (!startsAtBox(op.getView(), op.getPosition().back()))
+    return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
   const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
@@ -317,20 +315,6 @@ static void addByWarp(Threads &t, sm::AddOutOp op) {
   t.gpu.fenceAsync();
   t.gpu.syncWarp();
   addBoxes(t, boxes, t.isFirstLane());
-}
-
-/// Writes the tile to the buffer, from which the adder adds it by TMA.
-static void addByAdder(Threads &t, sm::AddOutOp op) {
-  waitForAdder(t);
-  writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
-  t.gpu.fenceAsync();
-  handToAdder(t, op);
-}
-
-static LogicalResult lower(Threads &t, sm::AddOutOp op) {
-  if (!startsAtBox(op.getView(), op.getPosition().back()))
-    return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
-  op.isByAdder() ? addByAdder(t, op) : addByWarp(t, op);
   return success();
 }
 

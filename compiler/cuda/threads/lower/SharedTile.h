@@ -50,5 +50,9 @@ private:
 
 /// Writes a tile of registers to a tile of shared memory, with zeros beyond the tile.
 void writeTile(Threads &t, mlir::Value tile, SharedPlace shared);
+/// Writes f32 accumulators to panels of 128 bytes. Odd rows write the two blocks of a panel in the other order: if all
+/// threads wrote the same block, rows 2i and 2i + 1 would meet in the same banks, because the swizzle only swaps the
+/// two chunks of 16 bytes that the 4 lanes of a row write.
+void writeStaggered(Threads &t, mlir::Value held, SharedPlace place);
 
 } // namespace tegula::cuda

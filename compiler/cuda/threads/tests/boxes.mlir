@@ -169,23 +169,26 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
 
-// The adder, the second warp beside the consumers, adds in turns what all warps have written. Each of its lanes adds for one
-// warp. Consumers wait only until TMA has read their last tile, and at the end send the adder away.
+// A channel by_barriers has no mbarriers, but words, which the first thread writes. The role that adds is the second warp
+// beside those that compute. Each of its lanes adds what one of their warps has written. They wait at a barrier of their
+// warpgroup until TMA has read their last tile.
 // CHECK-LABEL: func.func @added_in_turns
+// CHECK-NOT: mbarrier.init
 // CHECK: arith.cmpi eq, %{{.*}}, %c9_i32
 // CHECK-COUNT-2: bar.arrive $0, 160;
 // CHECK: scf.while
 // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c288_i32
 // CHECK: scf.condition
-// CHECK: ld.acquire.gpu.global.b32
+// CHECK: ld.acquire.gpu.global.b32 now
 // CHECK: nvvm.bar.warp.sync
-// CHECK: arith.cmpi slt, %{{.*}}, %c8_i32
 // CHECK: fence.proxy.async.global;
+// CHECK: arith.cmpi slt, %{{.*}}, %c8_i32
 // CHECK-COUNT-2: cp.reduce.async.bulk.tensor.3d
 // CHECK: cp.async.bulk.commit_group;
 // CHECK: cp.async.bulk.wait_group.read 0;
 // CHECK: nvvm.bar.warp.sync
 // CHECK-COUNT-2: bar.arrive $0, 160;
+// CHECK: ld.acquire.gpu.global.b32 $0
 // CHECK: cp.async.bulk.wait_group 0;
 // CHECK: nvvm.bar.warp.sync
 // CHECK: red.release.gpu.global.max.s32
@@ -205,9 +208,11 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 // CHECK: bar.arrive $0, 288;
 module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_bytes = 32768 : i64} {
   func.func @added_in_turns(%o: !tile.view<3xf32>, %turns: !tile.view<1xi32>, %head: index, %size: index, %n: i32, %m: i32) {
-    %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf32, 128>
+    %s = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x128xf32, 128>
+    %to = sm.channel %s from compute to [add] by_barriers words 6 {first_barrier = 2 : i64} : !sm.channel<1, !sm.shared<64x128xf32, 128>>
     sm.roles {
       compute warps 8 registers 232 barrier 1 {
+        %zero = arith.constant 0 : i32
         %c0 = arith.constant 0 : index
         %c64 = arith.constant 64 : index
         %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
@@ -215,15 +220,45 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         scf.for %i = %c0 to %size step %c64 {
           %fits = sm.fits %o at %c0, %c0, %size, %head from !sm.shared<64x128xf32, 128> : !tile.view<3xf32>
           scf.if %fits {
-            sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
-              : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+            %at:3 = sm.coordinates %matrix[%i, %c0] : !tile.view<2xf32> -> i32, i32, i32
+            %place = sm.coordinates %turns[%i] : !tile.view<1xi32> -> i32
+            sm.producer_store %x, %to[%zero] phase %zero words(%at#0, %at#1, %at#2, %place, %n, %m) staggered
+              : tensor<64x128xf32, #c>, !sm.channel<1, !sm.shared<64x128xf32, 128>>
           } else {
-            tile.atomic_add %x, %matrix[%i, %c0] turn %n of %turns[%i] next %m {tile.rare}
-              : tensor<64x128xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+            sm.wait_memory_turn %turns[%i] until %n : !tile.view<1xi32>
+            sm.barrier
+            tile.atomic_add %x, %matrix[%i, %c0] {tile.rare} : tensor<64x128xf32, #c>, !tile.view<2xf32>
+            sm.barrier
+            sm.pass_memory_turn %turns[%i] next %m : !tile.view<1xi32>
           }
         }
+        sm.close %to : !sm.channel<1, !sm.shared<64x128xf32, 128>>
       }
       load warps 1 registers 24 {
+      }
+      add warps 1 registers 24 {
+        %zero = arith.constant 0 : i32
+        sm.release %to[%zero] per_warp : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+        scf.while : () -> () {
+          %open = sm.next %to : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+          scf.condition(%open)
+        } do {
+          %tile = sm.consumer_wait %to[%zero] phase %zero already_full : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+          %w:6 = sm.words %to : !sm.channel<1, !sm.shared<64x128xf32, 128>> -> i32, i32, i32, i32, i32, i32
+          %place = arith.index_cast %w#3 : i32 to index
+          sm.wait_memory_turn %turns[%place] until %w#4 known %zero : !tile.view<1xi32>
+          sm.barrier warp
+          sm.proxy_fence tensors
+          sm.tma_add %tile layout #c, %o at %w#0, %w#1, %w#2 : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
+          sm.tma_store_wait %tile : !sm.shared<64x128xf32, 128>
+          sm.barrier warp
+          sm.release %to[%zero] per_warp : !sm.channel<1, !sm.shared<64x128xf32, 128>>
+          %now = sm.read_memory_turn %turns[%place] : !tile.view<1xi32>
+          sm.tma_store_wait written
+          sm.barrier warp
+          sm.pass_memory_turn %turns[%place] next %w#5 : !tile.view<1xi32>
+          scf.yield
+        }
       }
     }
     return

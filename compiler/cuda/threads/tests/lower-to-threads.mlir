@@ -729,8 +729,11 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 func.func @turn(%x: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32, %m: i32) {
   %c0 = arith.constant 0 : index
   %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
-  tile.atomic_add %one, %x[%i, %c0] turn %n of %turns[%i] next %m
-    : tensor<64x8xf32, #acc>, !tile.view<2xf32>, !tile.view<1xi32>
+  sm.wait_memory_turn %turns[%i] until %n : !tile.view<1xi32>
+  sm.barrier
+  tile.atomic_add %one, %x[%i, %c0] : tensor<64x8xf32, #acc>, !tile.view<2xf32>
+  sm.barrier
+  sm.pass_memory_turn %turns[%i] next %m : !tile.view<1xi32>
   return
 }
 

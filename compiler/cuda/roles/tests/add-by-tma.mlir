@@ -3,22 +3,44 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #n = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The adder makes the additions of a loop that does one thing after another. They share a buffer. A tile with less than a panel for each warp, a tile that may begin at any
-// column, an addition outside loops, and additions to a tensor that is also read stay as they are.
+// The role that adds makes the additions of a loop that does one thing after another. They have one channel, whose words
+// are the coordinates of a tile. A tile with less than a panel for each warp, a tile that may begin at any column, an
+// addition outside loops, and additions to a tensor that is also read stay as they are.
 // CHECK-LABEL: func.func @additions
-// CHECK: %[[BUFFER:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<1x64x64xf32, 128>
+// CHECK-NEXT: %[[CHANNEL:.*]] = sm.channel %[[RING]] from compute to [add] by_barriers words 2 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
 // CHECK-NOT: sm.alloc
 // CHECK: sm.roles
 // CHECK: scf.for %[[I:.*]] =
 // CHECK-NEXT: %[[FITS:.*]] = sm.fits %arg0 at %c0{{.*}} from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
 // CHECK-NEXT: scf.if %[[FITS]] {
-// CHECK-NEXT: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c0] by_adder : tensor<64x64xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+// CHECK-NEXT: %[[AT:.*]]:2 = sm.coordinates %arg0[%[[I]], %c0] : !tile.view<2xf32> -> i32, i32
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT: sm.producer_store %{{.*}}, %[[CHANNEL]][%[[ZERO]]] phase %[[ZERO]] words(%[[AT]]#0, %[[AT]]#1) staggered : tensor<64x64xf32, #{{.*}}>, !sm.channel
 // CHECK-NEXT: } else {
 // CHECK-NEXT: tile.atomic_add %{{.*}}, %arg0[%[[I]], %c0] {tile.rare}
-// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c64] by_adder
+// CHECK: sm.coordinates %arg0[%[[I]], %c64]
+// CHECK: sm.producer_store %{{.*}}, %[[CHANNEL]]
 // CHECK: tile.atomic_add %{{.*}} {tile.rare}
 // CHECK-COUNT-4: tile.atomic_add %{{[^{]*}} : tensor
-// CHECK-NOT: sm.add_out
+// CHECK-NOT: sm.producer_store
+// CHECK: sm.close %[[CHANNEL]]
+// CHECK-NEXT: }
+// CHECK-NEXT: load warps 1
+// CHECK: add warps 1 registers 40 {
+// CHECK-NEXT: %[[C0:.*]] = arith.constant 0 : i32
+// CHECK-NEXT: sm.release %[[CHANNEL]][%[[C0]]] per_warp
+// CHECK-NEXT: scf.while
+// CHECK-NEXT: %[[OPEN:.*]] = sm.next %[[CHANNEL]]
+// CHECK-NEXT: scf.condition(%[[OPEN]])
+// CHECK-NEXT: } do {
+// CHECK-NEXT: %[[TILE:.*]] = sm.consumer_wait %[[CHANNEL]][%[[C0]]] phase %[[C0]] already_full
+// CHECK-NEXT: %[[W:.*]]:2 = sm.words %[[CHANNEL]]
+// CHECK-NEXT: sm.tma_add %[[TILE]] layout #{{.*}}, %arg0 at %[[W]]#0, %[[W]]#1 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+// CHECK-NEXT: sm.tma_store_wait %[[TILE]]
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.release %[[CHANNEL]][%[[C0]]] per_warp
+// CHECK-NEXT: scf.yield
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %other: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>,
                        %y: tensor<64x16xf32, #n>) {
@@ -77,18 +99,42 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Additions in turns have a buffer of their own. One warp makes all of them, so they are tiles of one layout: the others
-// remain with the lanes.
+// One role adds all tiles in turns, so they have one layout: the others remain with the lanes. It waits for the turn of a
+// tile, unless it has seen the counter before: it reads the one that it expects next while TMA adds.
 // CHECK-LABEL: func.func @turns
-// CHECK-DAG: %[[SHARED:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
-// CHECK-DAG: %[[OWN:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK: %[[CHANNEL:.*]] = sm.channel %{{.*}} from compute to [add] by_barriers words 5
+// CHECK: sm.alloc : !sm.shared<64x64xf32, 128>
 // CHECK: sm.roles
-// CHECK: sm.add_out %{{.*}}, %[[OWN:.*]], %arg0[%[[I:.*]], %c0] turn %[[N:.*]] of %arg1[%[[I]]] next %[[M:.*]] : {{.*}}, !tile.view<1xi32>
-// CHECK: sm.add_out %{{.*}}, %[[OWN]], %arg0[%[[I]], %c64] turn %[[M]] of %arg1[%[[I]]] next %[[N]] : {{.*}}, !tile.view<1xi32>
+// CHECK: %[[AT:.*]]:2 = sm.coordinates %arg0[%[[I:.*]], %c0]
+// CHECK-NEXT: %[[PLACE:.*]] = sm.coordinates %arg1[%[[I]]] : !tile.view<1xi32> -> i32
+// CHECK: sm.producer_store %{{.*}} words(%[[AT]]#0, %[[AT]]#1, %[[PLACE]], %[[N:.*]], %[[M:.*]]) staggered
+// CHECK: sm.producer_store %{{.*}} words(%{{.*}}, %{{.*}}, %{{.*}}, %[[M]], %[[N]]) staggered
 // CHECK: tile.atomic_add %{{.*}} turn %[[M]] of %arg1[%[[I]]] next %[[N]] {tile.rare}
 // CHECK: tile.atomic_add %{{.*}} turn %{{.*}} next %{{[0-9a-z]+}} :
 // CHECK: sm.add_out
 // CHECK-NOT: turn %
+// CHECK: sm.close %[[CHANNEL]]
+// CHECK: scf.while (%{{.*}} = %[[C0:.*]], %{{.*}} = %[[C0]], %{{.*}} = %c-2147483648_i32)
+// CHECK: ^bb0(%[[EXPECTED:.*]]: i32, %[[BEFORE:.*]]: i32, %[[NOW:.*]]: i32):
+// CHECK: %[[W:.*]]:5 = sm.words %[[CHANNEL]]
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[EXPECTED]], %[[W]]#2 : i32
+// CHECK: %[[KNOWN:.*]] = arith.select %[[IS]], %[[NOW]], %c-2147483648_i32
+// CHECK-NEXT: %[[ROW:.*]] = arith.index_cast %[[W]]#2 : i32 to index
+// CHECK-NEXT: sm.wait_memory_turn %arg1[%[[ROW]]] until %[[W]]#3 known %[[KNOWN]]
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.proxy_fence tensors
+// CHECK-NEXT: sm.tma_add
+// CHECK-NEXT: sm.tma_store_wait %
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.release
+// CHECK-NEXT: %[[TWICE:.*]] = arith.addi %[[W]]#2, %[[W]]#2
+// CHECK-NEXT: %[[NEXT:.*]] = arith.subi %[[TWICE]], %[[BEFORE]]
+// CHECK-NEXT: %[[AT:.*]] = arith.index_cast %[[NEXT]]
+// CHECK-NEXT: %[[READ:.*]] = sm.read_memory_turn %arg1[%[[AT]]]
+// CHECK-NEXT: sm.tma_store_wait written
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.pass_memory_turn %arg1[%[[ROW]]] next %[[W]]#4
+// CHECK-NEXT: scf.yield %[[NEXT]], %[[W]]#2, %[[READ]]
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   func.func @turns(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %size: index, %x: tensor<64x64xf32, #c>,
                    %y: tensor<64x32xf32, #d>, %n: i32, %m: i32) {
@@ -133,12 +179,13 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Boxes with an end inside the tensor have another map. The adder has one, so each warp makes the other additions. TMA has
-// no boxes of rows of rows.
+// Boxes with an end inside the tensor have another map. The role that adds has one, so each warp makes the other
+// additions. TMA has no boxes of rows of rows.
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[ROWS:.*]] = tile.rows
 // CHECK: sm.fits %arg0 at {{.*}} ends_inside
-// CHECK: sm.add_out %{{.*}}, %{{.*}}, %[[ROWS]][%{{.*}}] by_adder
+// CHECK: %[[AT:.*]]:4 = sm.coordinates %[[ROWS]][%{{.*}}, %c0] : !tile.view<2xf32> -> i32, i32, i32, i32
+// CHECK: sm.producer_store %{{.*}} words(%[[AT]]#0, %[[AT]]#1, %[[AT]]#2, %[[AT]]#3)
 // CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
 // CHECK: tile.atomic_add %{{.*}} {tile.rare}
 // CHECK: tile.atomic_add %{{[^{]*}} : tensor

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/cuda/shared/Passes.h"
-
+#include "compiler/cuda/roles/Adder.h"
+#include "compiler/cuda/roles/Passes.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Sm.h"
 #include "compiler/sm/Steps.h"
 #include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ADDBYTMA
-#include "compiler/cuda/shared/Passes.h.inc"
+#include "compiler/cuda/roles/Passes.h.inc"
 } // namespace tegula::cuda
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
@@ -44,10 +43,11 @@ static bool canAddByTma(tile::AtomicAddOp add) {
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 
-/// Returns true if one warp can make both additions: it adds tiles of one layout from one buffer to one tensor.
+/// Returns true if one role can make both additions: it adds tiles of one layout from one buffer to one tensor.
 static bool haveOneForm(tile::AtomicAddOp one, tile::AtomicAddOp other) {
   auto counters = [](tile::AtomicAddOp add) { return add.getTurn() ? tile::rootOf(add.getTurns()) : Value(); };
-  return one.getTile().getType() == other.getTile().getType() &&
+  return sm::roleOf(one)->number() == sm::roleOf(other)->number() &&
+         one.getTile().getType() == other.getTile().getType() &&
          tile::rootOf(one.getView()) == tile::rootOf(other.getView()) &&
          sm::hasEnd(one.getView()) == sm::hasEnd(other.getView()) && counters(one) == counters(other);
 }
@@ -80,8 +80,9 @@ static void addLimits(Value index, SmallVectorImpl<Value> &limits) {
 }
 
 /// Returns the test whether TMA can add the tile. It stands before the loop if every index is bounded by values that
-/// the loop does not change. Not for the adder: it waits anyway, and the result would take a register.
-static Value fits(LocBuilder &b, tile::AtomicAddOp add, sm::SharedType buffer, bool byAdder) {
+/// the loop does not change. Not for the role that adds: warps wait for it anyway, and the result would take a
+/// register.
+static Value fits(LocBuilder &b, tile::AtomicAddOp add, bool byRole) {
   const tile::TensorPosition place = *tile::positionInTensor(add.getView(), add.getPosition());
   SmallVector<Value> limits;
   for (Value index : place.indices)
@@ -89,9 +90,22 @@ static Value fits(LocBuilder &b, tile::AtomicAddOp add, sm::SharedType buffer, b
   auto loop = add->getParentOfType<scf::ForOp>();
   auto isBefore = [&](Value value) { return loop.isDefinedOutsideOfLoop(value); };
   OpBuilder::InsertionGuard guard(b);
-  if (loop && !byAdder && llvm::all_of(limits, isBefore))
+  if (loop && !byRole && llvm::all_of(limits, isBefore))
     b.setInsertionPoint(loop);
-  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, buffer, sm::hasEnd(add.getView()));
+  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), sm::hasEnd(add.getView()));
+}
+
+/// Returns the additions that one role makes for all warps: those in turns, and others if no loop overlaps its
+/// iterations.
+static SmallVector<tile::AtomicAddOp> additionsOfRole(ArrayRef<tile::AtomicAddOp> additions) {
+  SmallVector<tile::AtomicAddOp> chosen;
+  const bool areSerial = llvm::all_of(additions, isInSerialLoop);
+  for (bool inTurns : {true, false})
+    for (tile::AtomicAddOp add : additions)
+      if (bool(add.getTurn()) == inTurns && (inTurns || areSerial) &&
+          (chosen.empty() || haveOneForm(chosen.front(), add)))
+        chosen.push_back(add);
+  return chosen;
 }
 
 namespace {
@@ -103,52 +117,56 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   }
 
   static void addByTma(func::FuncOp function) {
-    SmallVector<tile::AtomicAddOp> additions, ofAdder;
+    SmallVector<tile::AtomicAddOp> additions;
     function.walk([&](tile::AtomicAddOp add) {
       if (!add->hasAttr(tile::rare) && canAddByTma(add))
         additions.push_back(add);
     });
-    // Additions in turns need the adder. Others have it if no loop overlaps its iterations.
-    const bool areSerial = llvm::all_of(additions, isInSerialLoop);
-    for (bool inTurns : {true, false})
-      for (tile::AtomicAddOp add : additions)
-        if (bool(add.getTurn()) == inTurns && (inTurns || areSerial) &&
-            (ofAdder.empty() || haveOneForm(ofAdder.front(), add)))
-          ofAdder.push_back(add);
-    llvm::erase_if(additions,
-                   [&](tile::AtomicAddOp add) { return add.getTurn() && !llvm::is_contained(ofAdder, add); });
+    const SmallVector<tile::AtomicAddOp> ofRole = additionsOfRole(additions);
+    auto isOfRole = [&](tile::AtomicAddOp add) { return llvm::is_contained(ofRole, add); };
+    llvm::erase_if(additions, [&](tile::AtomicAddOp add) { return add.getTurn() && !isOfRole(add); });
     if (additions.empty())
       function.emitRemark(tile::nameSetting(function, "add_by_tma"))
           << " has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole panels of 32 "
              "columns, to a tensor that nothing else accesses";
-    // Additions with one layout share a buffer, but those of the adder have one of their own.
-    DenseMap<std::pair<Type, unsigned>, Value> buffers;
-    for (tile::AtomicAddOp add : additions) {
-      LocBuilder b(add.getLoc(), add);
-      const bool byAdder = llvm::is_contained(ofAdder, add);
-      Value &buffer = buffers[{add.getTile().getType(), byAdder}];
-      if (!buffer)
-        buffer = makeBuffer(add);
-      addByTma(b, add, buffer, byAdder);
-    }
-  }
-
-  /// Lets TMA make an addition from the buffer where it can. Otherwise lanes make it.
-  static void addByTma(LocBuilder &b, tile::AtomicAddOp add, Value buffer, bool byAdder) {
-    Value canAdd = fits(b, add, cast<sm::SharedType>(buffer.getType()), byAdder);
-    auto branch = scf::IfOp::create(b, canAdd, /*withElseRegion=*/true);
-    b.setInsertionPointToStart(branch.thenBlock());
-    sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition(), add.getTurn(), add.getTurns(),
-                         add.getPlace(), add.getNext(), byAdder && !add.getTurn());
-    add->moveBefore(branch.elseBlock()->getTerminator());
-    add->setAttr(tile::rare, b.getUnitAttr());
+    sm::ChannelOp toRole;
+    DenseMap<Type, Value> buffers; // Additions by warps that have one layout share a buffer.
+    for (tile::AtomicAddOp add : additions)
+      if (isOfRole(add)) {
+        toRole = toRole ? toRole : makeChannelToAdder(add);
+        handOver(add, toRole);
+      } else {
+        Value &buffer = buffers[add.getTile().getType()];
+        addByWarps(add, buffer = buffer ? buffer : makeBuffer(add));
+      }
+    if (toRole)
+      addAdder(ofRole.front(), toRole);
   }
 
   static Value makeBuffer(tile::AtomicAddOp add) {
-    auto tile = cast<RankedTensorType>(add.getTile().getType());
     LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
-    auto type = sm::SharedType::get(b.getContext(), tile.getShape(), tile.getElementType(), sm::kPanelBytes);
-    return sm::AllocOp::create(b, type, IntegerAttr());
+    return sm::AllocOp::create(b, bufferOf(add), IntegerAttr());
+  }
+
+  /// Lets each warp start the additions of what it has written to the buffer.
+  static void addByWarps(tile::AtomicAddOp add, Value buffer) {
+    branch(add, /*byRole=*/false,
+           [&](LocBuilder &b) { sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition()); });
+  }
+
+  /// Hands the tile to the role that adds.
+  static void handOver(tile::AtomicAddOp add, sm::ChannelOp channel) {
+    branch(add, /*byRole=*/true, [&](LocBuilder &b) { handToAdder(b, add, channel); });
+  }
+
+  /// Lets TMA make an addition where it can. Otherwise lanes make it.
+  static void branch(tile::AtomicAddOp add, bool byRole, function_ref<void(LocBuilder &)> byTma) {
+    LocBuilder b(add.getLoc(), add);
+    auto branch = scf::IfOp::create(b, fits(b, add, byRole), /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    byTma(b);
+    add->moveBefore(branch.elseBlock()->getTerminator());
+    add->setAttr(tile::rare, b.getUnitAttr());
   }
 };
 } // namespace
