@@ -282,6 +282,7 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
                        .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,
                        .begins = problem->begins != 0,
                        .keys_per_part = problem->keys_per_part,
+                       .prefix = problem->prefix != 0,
                        .schedule = *schedule};
 }
 

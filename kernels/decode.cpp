@@ -16,7 +16,7 @@
 #include "tegula/decode.h"
 
 #include "arguments.h"
-#include "narrow.h"
+#include "decode_prefix.h"
 #include "plan_check.h"
 #include "scores.h"
 #include "spec_arguments.h"
@@ -28,12 +28,14 @@
 #include <tuple>
 
 namespace tegula {
+
+using namespace decoding;
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr int kChunk = 128;     ///< Sequences that `decode_spans` looks at together.
-constexpr int kSpansAtOnce = 8; ///< Spans that an instance of it computes. More make code that takes longer to fetch.
-constexpr int kPartsTogether = 32;                ///< Parts of a run that `decode_merge` adds at once.
+constexpr int kSpansAtOnce = 8;    ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
+constexpr int kPartsTogether = 32; ///< Parts of a run that `decode_merge` adds at once.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 constexpr int kMaxValueDim = 512;
@@ -41,108 +43,6 @@ constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut hav
 
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstUnit = 2, kEndUnit = 3, kSpanColumns = 4;
-
-struct Config {
-  DecodeProblem problem;
-  Schedule schedule; ///< Has block_m, the rows of a tile, and block_n, the keys of a block.
-
-  /// Return the columns of tiles of q and k, and of v and o.
-  int headColumns() const { return columnsOf(problem.head_dim); }
-  int valueColumns() const { return columnsOf(problem.value_dim); }
-  /// Returns the blocks that belong to one span together.
-  int unit() const { return std::max(problem.keys_per_part / schedule.block_n, 1); }
-};
-
-/// The keys that a sequence has, [begin, end). Scalars or tiles, i32.
-struct Interval {
-  Value begin, end;
-};
-
-/// Returns the first key that the first query of a sequence sees, as far as bands tell.
-Value firstKey(const Config &c, const Interval &keys, Value queries) {
-  std::optional<int64_t> left;
-  for (const Band &band : c.problem.variant.bands)
-    if (band.left)
-      left = std::min(*band.left, left.value_or(kMaxWindow));
-  return left ? max(keys.end - queries - *left, keys.begin) : keys.begin;
-}
-
-/// The blocks of keys that a program visits in a sequence, and into how many units they are cut.
-struct Blocks {
-  Blocks(const Config &c, const Interval &keys, Value queries)
-      : first(firstKey(c, keys, queries) / c.schedule.block_n),
-        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(ceilDiv(count, c.unit())) {}
-  Value first, count, units;
-};
-
-/// Sizes of a launch, i32.
-struct Sizes32 {
-  Sizes32(View q, View k) : queries(narrow(q.dim(2))), kv_heads(narrow(k.dim(1))), group(narrow(q.dim(1)) / kv_heads) {}
-  Value queries, kv_heads;
-  Value group; ///< Query heads of a head of k.
-};
-
-/// The tensors that tell which keys sequences have, and where.
-class Cache {
-public:
-  /// Takes the tensors that only some problems have from the begin of `views`.
-  Cache(const Config &c, View k, View lengths, std::span<const View> views)
-      : lengths_(lengths), pages_(narrow(k.dim(0))) {
-    takeFirst(views, c.problem.page_size != 0, table_);
-    takeFirst(views, c.problem.page_offsets, offsets_);
-    takeFirst(views, c.problem.begins, begins_);
-    others = views;
-    page_size_ = c.problem.page_size;
-    if (!offsets_)
-      capacity_.emplace(narrow(table_ ? table_->dim(1) * page_size_ : k.dim(2)));
-  }
-
-  Interval load(Value first, int count) const {
-    return intervalOf([&](const View &x, int distance) { return x.load(first + distance, {count}); });
-  }
-  Interval gather(Value sequence) const {
-    return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
-  }
-  /// Returns the page of a key of a sequence. There are pages.
-  Value pageOf(Value sequence, Value key) const {
-    const Value page = offsets_ ? table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
-                                : table_->gather(sequence, key / page_size_);
-    deviceAssert((page >= 0) & (page < pages_), "sequence, entry of page_table, and its page, which does not exist",
-                 listed({narrow(sequence), narrow(key) / page_size_, page}));
-    return page;
-  }
-  /// Asserts that memory holds the keys of a sequence.
-  void assertRoom(Value sequence, const Interval &keys) const {
-    const Value length = lengths_.gather(sequence);
-    deviceAssert(length == keys.end, "sequence, its length, and the keys that it has room for",
-                 listed({narrow(sequence), length, keys.end}));
-  }
-  std::span<const View> others; ///< The tensors that follow in the views.
-
-private:
-  static void takeFirst(std::span<const View> &views, bool isThere, std::optional<View> &to) {
-    if (!isThere || views.empty())
-      return;
-    to.emplace(views.front());
-    views = views.subspan(1);
-  }
-  /// Returns an interval that no memory contradicts. `read(view, n)` reads the elements n after those of sequences.
-  template <class Read> Interval intervalOf(const Read &read) const {
-    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = read(lengths_, 0);
-    const auto ownCapacity = [&] {
-      return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0) * page_size_;
-    };
-    return {max(begin, 0), min(max(length, 0), offsets_ ? ownCapacity() : *capacity_)};
-  }
-  /// Returns the nearest number of entries that the table has.
-  Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
-
-  View lengths_;
-  std::optional<View> table_, offsets_, begins_;
-  Value pages_;
-  std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
-  int page_size_ = 0;
-};
 
 /// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
 void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> views) {
@@ -185,32 +85,16 @@ void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, Vie
   const Value columns[kSpanColumns] = {firstRun, select(begin < end, lastRun + 1, firstRun), begin, end};
   for (int column = 0; column < kSpanColumns; ++column)
     spans.store({programId(0) * kSpansAtOnce, column}, asColumn(columns[column]));
+  if (cache.prefix())
+    storePrefixSizes(c, K, cache, lengths.dim(0));
 }
-
-/// The rows of a tile: queries of all query heads that share a head of k, the queries of a head one after another.
-struct Rows {
-  Rows(const Sizes32 &n, Value first, int count, Value kv_head) : Rows(n, narrow(first) + iota(count), kv_head) {}
-  Value head, query; ///< i32 [count]; a head of -1 has no elements in any tensor.
-
-private:
-  Rows(const Sizes32 &n, const Value &row, Value kv_head)
-      : head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)), query(row % n.queries) {}
-};
-
-/// A sequence of a launch.
-struct Sequence {
-  Value batch;
-  Interval keys;
-  Blocks blocks;
-};
 
 /// The condition of the scores of a tile, and what the variant makes of them.
 class DecodeScores {
 public:
   DecodeScores(const Config &c, const Sizes32 &n, const Sequence &sequence, const Rows &rows, VariantViews tensors)
-      : c_(c), bands_(c.problem.variant.bands), tensors_(tensors),
-        head_{sequence.batch, asColumn(rows.head), wide(n.queries), wide(sequence.keys.end)},
-        query_(asColumn(rows.query)), begin_(sequence.keys.begin) {
+      : c_(c), bands_(c.problem.variant.bands), tensors_(tensors), head_(headOf(n, sequence, rows)),
+        query_(asColumn(rows.query)), keys_(sequence.keys), before_(sequence.before), rows_(rows.sequences) {
     if (c.problem.causal)
       bands_.push_back({std::nullopt, 0, Alignment::bottom_right});
   }
@@ -219,20 +103,23 @@ public:
   /// the last key.
   Value operator()(Value s, Value key, int keys, bool last) const {
     const Variant &variant = c_.problem.variant;
-    const ScoreIndex index{head_, query_, asRow(key + iota(keys)), c_.problem.dtype};
-    const Value firstOfDiagonal = narrow(head_.seqlen_k - head_.seqlen_q), lastOfDiagonal = narrow(head_.seqlen_k) - 1;
+    const Value number = asRow(key + iota(keys)); // In the cache.
+    const ScoreIndex index{head_, query_, before_ ? number + *before_ : number, c_.problem.dtype};
+    const Value least = rows_ ? rows_->least : head_.seqlen_k, most = rows_ ? rows_->most : head_.seqlen_k;
+    const Value firstOfDiagonal = narrow(least - head_.seqlen_q), lastOfDiagonal = narrow(most) - 1;
+    const auto first = [&] { return before_ ? narrow(key) + *before_ : narrow(key); };
     std::optional<Value> seen;
     const auto add = [&](Value condition) { seen.emplace(seen ? *seen & condition : condition); };
     if (last)
-      add(index.key < index.seqlen_k);
+      add(rows_ ? number < keys_.end : index.key < index.seqlen_k);
     if (c_.problem.begins)
-      add((narrow(key) >= begin_) | (index.key >= begin_));
+      add((narrow(key) >= keys_.begin) | (number >= keys_.begin));
     for (const Band &band : bands_) { // A scalar tells that a band has the whole tile.
       const Value diagonal = index.diagonal(Alignment::bottom_right);
       if (band.right)
-        add((narrow(key) + (keys - 1) <= firstOfDiagonal + *band.right) | (index.key <= diagonal + *band.right));
+        add((first() + (keys - 1) <= firstOfDiagonal + *band.right) | (index.key <= diagonal + *band.right));
       if (band.left)
-        add((narrow(key) >= lastOfDiagonal - *band.left) | (index.key >= diagonal - *band.left));
+        add((first() >= lastOfDiagonal - *band.left) | (index.key >= diagonal - *band.left));
     }
     if (variant.mask)
       add(variant.maskAt(index, tensors_));
@@ -241,28 +128,31 @@ public:
   }
 
 private:
+  static HeadIndex headOf(const Sizes32 &n, const Sequence &sequence, const Rows &rows) {
+    if (rows.sequences)
+      return {rows.sequences->batch, asColumn(rows.head), n.queries, rows.sequences->seqlen_k};
+    const Value end = sequence.before ? sequence.keys.end + *sequence.before : sequence.keys.end;
+    return {sequence.batch, asColumn(rows.head), wide(n.queries), wide(end)};
+  }
+
   const Config &c_;
   std::vector<Band> bands_;
   VariantViews tensors_;
   HeadIndex head_;
-  Value query_, begin_;
+  Value query_;
+  Interval keys_;
+  std::optional<Value> before_;
+  std::optional<Rows::Sequences> rows_;
 };
 
-/// The inputs of a part.
-struct DecodeViews {
-  View q, k, v;
-  Value scale;
-  Cache cache; ///< The tensors of the variant follow it.
-};
+} // namespace
 
-/// Computes a part: attention of the rows of `rows` on the keys `first` to `end` - 1, multiples of block_n except for
-/// the last key.
-SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence &sequence, const Sizes32 &n,
-                       Value kv_head, const Rows &rows, Value first, Value end) {
+SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, const Sequence &sequence, const Sizes32 &n,
+                                 Value kv_head, const Rows &rows, Value first, Value end) {
   const int block_n = c.schedule.block_n, page = c.problem.page_size;
   const DecodeScores scores(c, n, sequence, rows, views.cache.others);
-  const Value q =
-      views.q.gather(sequence.batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
+  const Value batch = rows.sequences ? rows.sequences->batch : sequence.batch;
+  const Value q = views.q.gather(batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
   OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
   const auto load = [&](View x, Value key, int keys, int columns) {
     const Value owner = page != 0 ? wide(views.cache.pageOf(sequence.batch, key)) : sequence.batch;
@@ -286,11 +176,13 @@ SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence
   return {softmax.output(), softmax.logSumExp()};
 }
 
-Sequence sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value batch) {
+Sequence decoding::sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value batch) {
   const Interval keys = cache.gather(batch);
   cache.assertRoom(batch, keys);
-  return {batch, keys, Blocks(c, keys, n.queries)};
+  return {batch, keys, Blocks(c, keys, n.queries), cache.keysBefore()};
 }
+
+namespace {
 
 void decode(const Config &c, const DecodeViews &views, View starts, View spans, View parts, View part_lse) {
   const Sizes32 n(views.q, views.k);
@@ -332,12 +224,27 @@ void decodeWhole(const Config &c, const DecodeViews &views, View O, View L, std:
   L.scatter(lse, batch, rows.head, rows.query);
 }
 
-/// Merges the parts of a row of a run. The last of `views` is that of sinks, f32 [heads], if there are sinks.
+/// The parts of a row that lie in one tensor: those at the places `first` to `end` - 1.
+struct PartsOfRow {
+  View parts, lse; ///< [places, rows, value_dim] and [places, rows]
+  Value row, first, end;
+
+  auto places() const { return range(wide(first), wide(end), kPartsTogether); }
+  Value from(Value place) const { // [kPartsTogether], -1 where there is no part.
+    Value at = narrow(place) + iota(kPartsTogether);
+    return select(at < end, at, -1);
+  }
+  Value lseAt(Value places) const { return select(places < 0, -infinity, lse.gather(places, row)); }
+};
+
+/// Merges the parts of a row of a run. Those of the prefix, if there is one, and the sinks, f32 [heads], if there are
+/// some, are the last of `views`.
 void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                  View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
   const Cache cache(c, K, lengths, views);
-  const std::span<const View> sinks = cache.others;
+  const std::span<const View> prefix = cache.others.first(c.problem.prefix ? 2 : 0),
+                              sinks = cache.others.subspan(prefix.size());
   const Value row = programId(0), kv_head = programId(1), batch = programId(2);
   const Value head = wide(narrow(kv_head) * n.group + narrow(row) / n.queries), query = wide(narrow(row) % n.queries);
   const Value units = sequenceOf(c, cache, n, batch).blocks.units;
@@ -346,35 +253,36 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
   const Value run = narrow(batch) * n.kv_heads + narrow(kv_head);
   const Value first = run + start / perSpan, last = run + (start + units - 1) / perSpan;
   const Value end = select(units > 0, last + 1, first);
-  const auto placesFrom = [&](Value place) { // [kPartsTogether], -1 where there is no part.
-    Value at = narrow(place) + iota(kPartsTogether);
-    return select(at < end, at, -1);
-  };
-  const auto lseAt = [&](Value places) { return select(places < 0, -infinity, part_lse.gather(places, row)); };
+  std::vector<PartsOfRow> lists = {{parts, part_lse, row, first, end}};
+  if (!prefix.empty())
+    lists.push_back({prefix[0].at(kv_head), prefix[1].at(kv_head), narrow(batch) * n.group * n.queries + narrow(row),
+                     constant(i32, 0), narrow(prefix[0].dim(1))});
 
   Var most = sinks.empty() ? fill({1}, -infinity) : fill({1}, sinks.front().gather(head));
   Var sum = select(most == -infinity, 0.0, fill({1}, 1.0));
-  for (Value place : range(wide(first), wide(end), kPartsTogether)) {
-    Value lse = lseAt(placesFrom(place)), higher = max(most, reduceMax(lse, 0));
-    Value origin = select(higher == -infinity, 0.0, higher);
-    sum = sum * exp(most - origin) + reduceSum(exp(lse - origin), 0);
-    most = higher;
-  }
+  for (const PartsOfRow &list : lists)
+    for (Value place : list.places()) {
+      Value lse = list.lseAt(list.from(place)), higher = max(most, reduceMax(lse, 0));
+      Value origin = select(higher == -infinity, 0.0, higher);
+      sum = sum * exp(most - origin) + reduceSum(exp(lse - origin), 0);
+      most = higher;
+    }
   const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse); // [1]
 
   Var o = fill({c.valueColumns()}, 0.0);
-  for (Value place : range(wide(first), wide(end), kPartsTogether)) {
-    Value places = placesFrom(place), weight = exp(lseAt(places) - origin); // [kPartsTogether]
-    Value tile = parts.gather(asColumn(places), row, asRow(iota(c.valueColumns())));
-    o = o + reduceSum(asColumn(weight) * tile, 0);
-  }
+  for (const PartsOfRow &list : lists)
+    for (Value place : list.places()) {
+      Value places = list.from(place), weight = exp(list.lseAt(places) - origin); // [kPartsTogether]
+      Value tile = list.parts.gather(asColumn(places), list.row, asRow(iota(c.valueColumns())));
+      o = o + reduceSum(asColumn(weight) * tile, 0);
+    }
   O.at(batch, head, query).store(0, o);
   L.at(batch, head).store(query, lse);
 }
 
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
 
-const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q"), kSpans("num_spans");
+const Size kSpans("num_spans");
 
 /// Returns the tensors of Cache that only some problems have.
 std::vector<ArgumentSpec> cacheTensors(const DecodeProblem &problem) {
@@ -387,6 +295,8 @@ std::vector<ArgumentSpec> cacheTensors(const DecodeProblem &problem) {
   }
   if (problem.begins)
     arguments.push_back(input("begins", i32, {kBatch}));
+  if (problem.prefix)
+    arguments.push_back(prefixSizes());
   return arguments;
 }
 
@@ -396,7 +306,9 @@ std::vector<ArgumentSpec> sinkTensor(const DecodeProblem &problem) {
   return {input("sinks", f32, {kHeads})};
 }
 
-std::vector<ArgumentSpec> variantTensors(const Variant &variant) {
+} // namespace
+
+std::vector<ArgumentSpec> decoding::variantTensors(const Variant &variant) {
   std::vector<ArgumentSpec> arguments;
   for (const VariantTensor &tensor : variant.tensors) {
     std::vector<Size> shape = freeShape(tensor.name, tensor.rank());
@@ -424,19 +336,21 @@ std::vector<ArgumentSpec> variantTensors(const Variant &variant) {
   return arguments;
 }
 
-std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first, const std::vector<std::vector<ArgumentSpec>> &more) {
+std::vector<ArgumentSpec> decoding::joined(std::vector<ArgumentSpec> first,
+                                           const std::vector<std::vector<ArgumentSpec>> &more) {
   for (const std::vector<ArgumentSpec> &part : more)
     first.insert(first.end(), part.begin(), part.end());
   return first;
 }
 
-/// Returns the tensors of a program that stand at the end of its arguments.
-std::vector<TensorArg> listed(const std::vector<ArgumentSpec> &arguments) {
+std::vector<TensorArg> decoding::listed(const std::vector<ArgumentSpec> &arguments) {
   std::vector<TensorArg> list;
   for (const ArgumentSpec &argument : arguments)
     list.push_back(arg(std::get<TensorSpec>(argument)));
   return list;
 }
+
+namespace {
 
 /// The tensors that all problems have.
 struct Shared {
@@ -460,7 +374,9 @@ struct Shared {
   TensorSpec q, k, v, lengths, starts, spans, parts, part_lse, o, lse;
 };
 
-Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
+} // namespace
+
+Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target) {
   if (problem.schedule != Schedule())
     return problem.schedule;
   const int rows = std::clamp(problem.expected_rows, 1, 64);
@@ -486,6 +402,8 @@ Schedule scheduleOf(const DecodeProblem &problem, const Target &target) {
   return {.block_m = 16, .block_n = keys(32), .num_warps = 1, .num_stages = 2};
 }
 
+namespace {
+
 /// Returns the most keys that a sequence has room for: with page offsets, all sequences together.
 Size capacityOf(const DecodeProblem &problem) {
   if (problem.page_size == 0)
@@ -494,7 +412,7 @@ Size capacityOf(const DecodeProblem &problem) {
 }
 
 KernelSpec spansKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> cache = cacheTensors(c.problem);
+  const std::vector<ArgumentSpec> cache = joined(cacheTensors(c.problem), {prefixCache(c.problem)});
   const auto record = [c, t, list = listed(cache)](const Sizes &) {
     const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, std::span<const View> views) {
       decodeSpans(c, q, k, lengths, starts, spans, views);
@@ -524,7 +442,8 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
 }
 
 KernelSpec mergeKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {sinkTensor(c.problem)});
+  const std::vector<ArgumentSpec> more =
+      joined(cacheTensors(c.problem), {prefixParts(c.problem), sinkTensor(c.problem)});
   const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, View lengths, View starts, View spans, View parts, View part_lse, View o,
                             View lse, std::span<const View> views) {
@@ -613,7 +532,7 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     const auto mostOf = [&](int keys) { // The most parts of `keys` keys.
       return problem.page_offsets ? kKvHeads * (ceilDiv(capacity, keys) + kBatch) : runs * ceilDiv(capacity, keys);
     };
-    const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets;
+    const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets && !problem.prefix;
     const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
     const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
     std::vector<KernelSpec> kernels = {spansKernel(c, tensors).when(isWhole == 0),
@@ -621,14 +540,20 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
                                        mergeKernel(c, tensors).when(isWhole == 0)};
     if (mayBeWhole)
       kernels.push_back(wholeKernel(c, tensors).when(isWhole));
-    return PlanSpec("decode", std::move(kernels))
-        .choice("num_spans", max(spans, 1), "decode")
-        .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
-        .require(capacity <= kMaxDiagonal, problem.page_offsets
-                                               ? "all sequences together have room for more than 2^30 - 1024 keys"
-                                               : "a sequence has room for more than 2^30 - 1024 keys")
-        .require(mostOf(c.schedule.block_n) <= kMostBlocks,
-                 "all sequences together have room for more than 2^30 blocks of keys");
+    if (problem.prefix)
+      kernels.insert(kernels.end() - 1, prefixKernel(problem, target, tensors.q, tensors.k, tensors.v));
+    PlanSpec plan =
+        PlanSpec("decode", std::move(kernels))
+            .choice("num_spans", max(spans, 1), "decode")
+            .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
+            .require(capacity + prefixCapacity(problem) <= kMaxDiagonal,
+                     problem.page_offsets ? "all sequences together have room for more than 2^30 - 1024 keys"
+                                          : "a sequence has room for more than 2^30 - 1024 keys")
+            .require(mostOf(c.schedule.block_n) <= kMostBlocks,
+                     "all sequences together have room for more than 2^30 blocks of keys");
+    if (!problem.prefix)
+      return plan;
+    return std::move(plan).choice("num_prefix_parts", numPrefixParts(problem, target), "decode_prefix");
   });
 }
 

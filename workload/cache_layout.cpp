@@ -18,14 +18,15 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 CacheLayout::CacheLayout(const DecodeCase &decode)
     : lengths_(decode.lengths), kv_heads_(decode.kv_heads), page_size_(decode.problem.page_size), of_sequence_(1),
       pages_(int64_t(decode.lengths.size())) {
-  const int64_t longest = shapeOf(decode).seqlen_k;
   if (page_size_ == 0) {
-    page_size_ = std::max<int64_t>(longest, 1);
+    page_size_ = std::max<int64_t>(longest(decode), 1);
     table_.resize(lengths_.size());
     std::iota(table_.begin(), table_.end(), 0);
     return;
   }
-  of_sequence_ = std::max<int64_t>(ceilDiv(longest, page_size_), 1);
+  if (decode.problem.prefix)
+    lengths_.push_back(int32_t(decode.prefix));
+  of_sequence_ = std::max<int64_t>(ceilDiv(*std::ranges::max_element(lengths_), page_size_), 1);
   pages_ = kUnusedPages;
   for (const int32_t length : lengths_)
     pages_ += ceilDiv(length, page_size_);

@@ -10,15 +10,16 @@
 namespace tegula::tools {
 
 /// The pages of a cache [pages, kv_heads, keys of a page, columns]. Without pages, each sequence has one that is long
-/// enough for all of its keys.
+/// enough for all of its keys. With pages, a prefix is one more sequence after the others.
 class CacheLayout {
 public:
   /// Puts pages in a random order.
   explicit CacheLayout(const DecodeCase &decode);
 
-  int64_t pages() const { return pages_; }                     ///< With some that no sequence has.
-  int64_t pagesOfSequence() const { return of_sequence_; }     ///< Pages of the longest sequence.
-  const std::vector<int32_t> &table() const { return table_; } ///< [batch, pagesOfSequence()], -1 where there is none.
+  int64_t pages() const { return pages_; }                 ///< With some that no sequence has.
+  int64_t pagesOfSequence() const { return of_sequence_; } ///< Pages of the longest sequence.
+  /// [sequences, pagesOfSequence()], -1 where there is none.
+  const std::vector<int32_t> &table() const { return table_; }
 
   /// Returns the keys or values of a sequence, [kv_heads, length, columns]: the first `columns` columns of a cache
   /// whose rows have `row` columns.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace tegula::tools {
@@ -15,29 +16,33 @@ AttentionProblem attentionOf(const DecodeProblem &problem) {
   return {.dtype = problem.dtype, .causal = problem.causal ? Causal::bottom_right : Causal::none};
 }
 
-/// Returns how many keys of a sequence some query sees.
-int64_t keysSeen(const DecodeCase &decode, int64_t length) {
+/// Returns how many of the last keys of a sequence some query sees, as far as bands tell.
+int64_t mostSeen(const DecodeCase &decode) {
+  int64_t most = std::numeric_limits<int64_t>::max();
   for (const Band &band : decode.problem.variant.bands)
     if (band.left)
-      length = std::min(length, *band.left + decode.seqlen_q);
-  return length;
+      most = std::min(most, *band.left + decode.seqlen_q);
+  return most;
 }
 
 } // namespace
+
+int64_t longest(const DecodeCase &decode) { return *std::ranges::max_element(decode.lengths); }
 
 AttentionShape shapeOf(const DecodeCase &decode) {
   return {.batch = int64_t(decode.lengths.size()),
           .heads = decode.heads,
           .kv_heads = decode.kv_heads,
           .seqlen_q = decode.seqlen_q,
-          .seqlen_k = *std::ranges::max_element(decode.lengths)};
+          .seqlen_k = decode.prefix + longest(decode)};
 }
 
 double bytesRead(const DecodeCase &decode) {
   const DecodeProblem &problem = decode.problem;
-  double keys = 0;
-  for (const int32_t length : decode.lengths)
-    keys += double(keysSeen(decode, length));
+  const int64_t most = mostSeen(decode), shortest = *std::ranges::min_element(decode.lengths);
+  double keys = double(std::clamp<int64_t>(most - shortest, 0, decode.prefix));
+  for (const int64_t length : decode.lengths)
+    keys += double(std::min(length, most));
   const int columns = problem.head_dim + (decode.latent ? 0 : problem.value_dim);
   return keys * double(decode.kv_heads) * double(columns) * double(sizeOf(problem.dtype));
 }

@@ -16,6 +16,7 @@ struct DecodeCase {
   DecodeProblem problem;
   int64_t heads = 8, kv_heads = 8, seqlen_q = 1;
   std::vector<int32_t> lengths;          ///< The keys of each sequence.
+  int64_t prefix = 0;                    ///< The keys of the prefix, if the problem has one.
   bool latent = false;                   ///< The values are the first columns of the keys.
   std::optional<int64_t> num_spans = {}; ///< The plan chooses it if it is empty.
   const NamedVariant *variant = nullptr; ///< The maker of the problem's variant; null if it has none.
@@ -23,7 +24,10 @@ struct DecodeCase {
   uint64_t seed = 0; ///< Decides all values, and the order of pages.
 };
 
-/// Returns the sizes of the batch. `seqlen_k` is that of the longest sequence.
+/// Returns the keys of the longest sequence, without the prefix.
+int64_t longest(const DecodeCase &decode);
+
+/// Returns the sizes of the batch. `seqlen_k` is that of the longest sequence, with the prefix.
 AttentionShape shapeOf(const DecodeCase &decode);
 
 /// Returns the bytes of the keys and values that queries see, each counted once.

@@ -6,6 +6,7 @@
 #include "workload/timing.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -19,7 +20,10 @@ Sizes sizesOf(const DecodeCase &decode, const CacheLayout &layout) {
   if (decode.problem.page_size != 0)
     sizes.insert(sizes.end(), {{"pages", layout.pages()}, {"pages_of_sequence", layout.pagesOfSequence()}});
   else
-    sizes.push_back({"seqlen_k", shape.seqlen_k});
+    sizes.push_back({"seqlen_k", longest(decode)});
+  if (decode.problem.prefix)
+    sizes.insert(sizes.end(),
+                 {{"prefix_keys", std::max<int64_t>(decode.prefix, 1)}, {"pages_of_prefix", layout.pagesOfSequence()}});
   for (const VariantTensor &tensor : decode.problem.variant.tensors) {
     const std::vector<int64_t> of_tensor = shapeOf(tensor, shape);
     const std::vector<Size> names = freeShape(tensor.name, int(of_tensor.size()));
@@ -84,6 +88,12 @@ Expected<DecodeRun> DecodeRun::make(const DecodeCase &decode, std::shared_ptr<De
   return run;
 }
 
+DecodeCase DecodeRun::ofPrefix(DecodeCase decode) {
+  decode.lengths = {int32_t(decode.prefix)};
+  decode.problem.prefix = false;
+  return decode;
+}
+
 Status DecodeRun::allocate(const PlanSpec &spec) {
   const Sizes sizes = sizesOf(decode_, layout_);
   Expected<std::vector<CallerTensor>> tensors = callerTensors(spec, sizes);
@@ -116,11 +126,21 @@ Status DecodeRun::fill() const {
   for (const auto &[name, tensor] : tensors_)
     if (name == "lengths")
       TEGULA_RETURN_IF_ERROR(upload(*device_, std::span(decode_.lengths), tensor));
+    else if (name == "prefix_lengths")
+      TEGULA_RETURN_IF_ERROR(upload(*device_, std::span<const int32_t>(std::array{int32_t(decode_.prefix)}), tensor));
     else if (name == "page_table")
-      TEGULA_RETURN_IF_ERROR(upload(*device_, std::span(layout_.table()), tensor));
+      TEGULA_RETURN_IF_ERROR(fillTable(tensor, 0));
+    else if (name == "prefix_page_table")
+      TEGULA_RETURN_IF_ERROR(fillTable(tensor, int64_t(decode_.lengths.size())));
     else
       TEGULA_RETURN_IF_ERROR(fillFloats(name, tensor, seed++));
   return {};
+}
+
+Status DecodeRun::fillTable(const DeviceTensor &tensor, int64_t first_sequence) const {
+  const int64_t columns = layout_.pagesOfSequence(), rows = tensor.shape().front();
+  return upload(*device_, std::span(layout_.table()).subspan(size_t(first_sequence * columns), size_t(rows * columns)),
+                tensor);
 }
 
 Status DecodeRun::fillFloats(const std::string &name, const DeviceTensor &tensor, uint64_t seed) const {
@@ -150,17 +170,21 @@ const DeviceTensor &DecodeRun::tensor(std::string_view name) const {
 Status DecodeRun::run() const { return plan_.launch(arguments_, {workspace_.data(), workspace_.bytes()}); }
 
 Status DecodeRun::spoilUnused() const {
-  TEGULA_RETURN_IF_ERROR(spoilUnusedRows(tensor("k")));
-  return decode_.latent ? Status() : spoilUnusedRows(tensor("v"));
+  for (const auto &[name, tensor] : tensors_)
+    if (name == "k" || name == "v" || name == "prefix_k" || name == "prefix_v")
+      TEGULA_RETURN_IF_ERROR(spoilUnusedRows(name));
+  return {};
 }
 
-Status DecodeRun::spoilUnusedRows(const DeviceTensor &tensor) const {
+Status DecodeRun::spoilUnusedRows(const std::string &name) const {
+  const DeviceTensor &tensor = this->tensor(name);
+  const CacheLayout &layout = name.starts_with("prefix_") ? prefix_layout_ : layout_;
   Expected<std::vector<float>> cache = download(*device_, tensor);
-  return cache ? upload(*device_, layout_.spoilUnused(*cache, tensor.shape().back()), tensor) : cache.status();
+  return cache ? upload(*device_, layout.spoilUnused(*cache, tensor.shape().back()), tensor) : cache.status();
 }
 
 Expected<std::vector<CheckedRun>> DecodeRun::sequences() const {
-  std::map<std::string_view, std::vector<float>> arrays;
+  std::map<std::string, std::vector<float>> arrays;
   for (const auto &[name, tensor] : tensors_) {
     Expected<std::vector<float>> values = download(*device_, tensor);
     if (!values)
@@ -169,26 +193,42 @@ Expected<std::vector<CheckedRun>> DecodeRun::sequences() const {
   }
   std::vector<CheckedRun> runs;
   for (int64_t n = 0; n < int64_t(decode_.lengths.size()); ++n)
-    runs.push_back({caseOfSequence(decode_, decode_.lengths[size_t(n)]), arraysOf(n, arrays)});
+    runs.push_back({caseOfSequence(decode_, decode_.prefix + decode_.lengths[size_t(n)]), arraysOf(n, arrays)});
   return runs;
 }
 
-AttentionArrays DecodeRun::arraysOf(int64_t sequence, std::map<std::string_view, std::vector<float>> &arrays) const {
+std::vector<float> DecodeRun::gather(std::map<std::string, std::vector<float>> &arrays, const std::string &name,
+                                     int64_t row, int64_t columns, int64_t sequence) const {
+  const std::vector<float> own = layout_.gather(arrays[name], row, columns, sequence);
+  if (!decode_.problem.prefix)
+    return own;
+  const std::vector<float> prefix = hasOwnPrefix()
+                                        ? prefix_layout_.gather(arrays["prefix_" + name], row, columns, 0)
+                                        : layout_.gather(arrays[name], row, columns, int64_t(decode_.lengths.size()));
+  std::vector<float> keys;
+  for (int64_t head = 0; head < decode_.kv_heads; ++head)
+    for (const std::vector<float> *part : {&prefix, &own}) {
+      const int64_t ofHead = int64_t(part->size()) / decode_.kv_heads;
+      keys.insert(keys.end(), part->begin() + head * ofHead, part->begin() + (head + 1) * ofHead);
+    }
+  return keys;
+}
+
+AttentionArrays DecodeRun::arraysOf(int64_t sequence, std::map<std::string, std::vector<float>> &arrays) const {
   const DecodeProblem &problem = decode_.problem;
   const int64_t batch = int64_t(decode_.lengths.size()),
                 value_row = decode_.latent ? problem.head_dim : problem.value_dim;
-  const std::vector<float> &k = arrays["k"], &v = decode_.latent ? k : arrays["v"];
   AttentionArrays of_sequence;
   of_sequence.q = slice(arrays["q"], batch, sequence);
-  of_sequence.k = layout_.gather(k, problem.head_dim, problem.head_dim, sequence);
-  of_sequence.v = layout_.gather(v, value_row, problem.value_dim, sequence);
+  of_sequence.k = gather(arrays, "k", problem.head_dim, problem.head_dim, sequence);
+  of_sequence.v = gather(arrays, decode_.latent ? "k" : "v", value_row, problem.value_dim, sequence);
   of_sequence.o = slice(arrays["o"], batch, sequence);
   of_sequence.lse = slice(arrays["lse"], batch, sequence);
   if (problem.sinks)
     of_sequence.sinks = arrays["sinks"];
   for (const VariantTensor &tensor : problem.variant.tensors)
     of_sequence.variant.push_back(partOf(tensor, arrays[tensor.name], this->tensor(tensor.name).shape(), sequence,
-                                         decode_.lengths[size_t(sequence)]));
+                                         decode_.prefix + decode_.lengths[size_t(sequence)]));
   return of_sequence;
 }
 

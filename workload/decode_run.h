@@ -43,20 +43,30 @@ private:
   using NamedTensor = std::pair<std::string, DeviceTensor>;
 
   DecodeRun(const DecodeCase &decode, std::shared_ptr<Device> device, Plan plan, double compile_ms)
-      : decode_(decode), layout_(decode), device_(std::move(device)), plan_(std::move(plan)), compile_ms_(compile_ms) {}
+      : decode_(decode), layout_(decode), prefix_layout_(ofPrefix(decode)), device_(std::move(device)),
+        plan_(std::move(plan)), compile_ms_(compile_ms) {}
 
+  /// Returns the problem whose only sequence is the prefix.
+  static DecodeCase ofPrefix(DecodeCase decode);
+  bool hasOwnPrefix() const { return decode_.problem.prefix && decode_.problem.page_size == 0; }
   Status allocate(const PlanSpec &spec);
   Status fill() const;
   Status fillFloats(const std::string &name, const DeviceTensor &tensor, uint64_t seed) const;
+  Status fillTable(const DeviceTensor &tensor, int64_t first_sequence) const;
   /// Puts the arguments in the order of the plan.
   void arrange();
-  Status spoilUnusedRows(const DeviceTensor &tensor) const;
+  Status spoilUnusedRows(const std::string &name) const;
+  /// Returns the keys or values of a sequence, those of the prefix first: the first `columns` columns of rows of the
+  /// arrays `name` and `prefix_` + `name`, which have `row` columns.
+  std::vector<float> gather(std::map<std::string, std::vector<float>> &arrays, const std::string &name, int64_t row,
+                            int64_t columns, int64_t sequence) const;
   /// Returns the part of arrays of all tensors that belongs to a sequence.
-  AttentionArrays arraysOf(int64_t sequence, std::map<std::string_view, std::vector<float>> &arrays) const;
+  AttentionArrays arraysOf(int64_t sequence, std::map<std::string, std::vector<float>> &arrays) const;
   const DeviceTensor &tensor(std::string_view name) const;
 
   DecodeCase decode_;
   CacheLayout layout_;
+  CacheLayout prefix_layout_; ///< The layout of a prefix without pages.
   std::shared_ptr<Device> device_;
   Plan plan_;
   double compile_ms_;

@@ -64,8 +64,8 @@ public:
   }
 
 private:
-  std::array<tegula_tensor, 11> views_{};
-  std::array<tegula_argument, 11> arguments_{};
+  std::array<tegula_tensor, 15> views_{};
+  std::array<tegula_argument, 15> arguments_{};
   uint32_t count_ = 0;
   std::optional<std::pair<std::string, torch::stable::Device>> first_;
 };

@@ -21,7 +21,8 @@ using OptionalTensor = std::optional<Tensor>;
 /// Decides which kernels a call has.
 struct Key {
   tegula_context *context;
-  int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets;
+  int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets,
+      prefix;
   int64_t window_left, window_right;
   double softcap;
 
@@ -49,6 +50,7 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
   problem.keys_per_part = key.keys_per_part;
   problem.begins = key.begins;
   problem.page_offsets = key.page_offsets;
+  problem.prefix = key.prefix;
   problem.attention = &attention;
   return tegula_plan_create_decode(key.context, &problem, plan, error);
 }
@@ -58,7 +60,9 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                                   double scale, bool causal, const OptionalTensor &page_table,
                                   const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
                                   const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left,
-                                  int64_t window_right, double softcap, int64_t keys_per_part) {
+                                  int64_t window_right, double softcap, int64_t keys_per_part,
+                                  const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
+                                  const OptionalTensor &prefix_k, const OptionalTensor &prefix_v) {
   for (const Tensor *tensor : {&q, &k, &v})
     if (tensor->dim() != 4)
       throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
@@ -79,6 +83,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                    .sinks = sinks.has_value(),
                    .begins = begins.has_value(),
                    .page_offsets = page_offsets.has_value(),
+                   .prefix = prefix_lengths.has_value(),
                    .window_left = isWindow ? window_left : 0,
                    .window_right = isWindow ? window_right : 0,
                    .softcap = softcap};
@@ -90,8 +95,11 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   const tegula_size capacity = page_offsets ? tegula_size{"table_entries", page_table->size(0)}
                                : page_table ? tegula_size{"pages_of_sequence", page_table->size(1)}
                                             : tegula_size{"seqlen_k", k.size(2)};
-  const std::array<tegula_size, 5> sizes = {
-      {{"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity}};
+  std::vector<tegula_size> sizes = {
+      {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity};
+  if (prefix_lengths)
+    sizes.push_back(prefix_k ? tegula_size{"prefix_keys", prefix_k->size(2)}
+                             : tegula_size{"pages_of_prefix", prefix_page_table->size(1)});
   tegula_error *error = nullptr;
   int64_t bytes = 0;
   check(tegula_plan_workspace_bytes(plan, sizes.data(), sizes.size(), &bytes, &error), error);
@@ -104,9 +112,13 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("page_table", page_table);
   arguments.add("page_offsets", page_offsets);
   arguments.add("begins", begins);
+  arguments.add("prefix_lengths", prefix_lengths);
+  arguments.add("prefix_page_table", prefix_page_table);
+  arguments.add("prefix_k", prefix_k);
   arguments.add("v", v);
   arguments.add(float(scale));
   arguments.add("alibi_slopes", alibi_slopes);
+  arguments.add("prefix_v", prefix_v);
   arguments.add("o", o);
   arguments.add("lse", lse);
   arguments.add("sinks", sinks);
@@ -118,7 +130,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
   library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
               "Tensor? page_offsets=None, Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt "
               "window_left=-1, "
-              "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0) -> (Tensor o, Tensor lse)");
+              "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0, Tensor? prefix_lengths=None, Tensor? "
+              "prefix_page_table=None, Tensor? prefix_k=None, Tensor? prefix_v=None) -> (Tensor o, Tensor lse)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }

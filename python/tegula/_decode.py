@@ -11,8 +11,27 @@ from ._attention import padded, refusal
 _LARGEST_DIMS = 576, 576, 512  # Of q, k and v.
 
 
+def _check_prefix(q, page_table, lengths, own_table, k, v):
+    """Raises ValueError unless a prefix has all of its tensors and no others."""
+    has_pages = page_table is not None
+    given = {"prefix_page_table": own_table is not None, "prefix_k": k is not None, "prefix_v": v is not None}
+    for name, is_given in given.items():
+        wanted = lengths is not None and has_pages == (name == "prefix_page_table")
+        if is_given and not wanted:
+            raise ValueError(f"tegula.decode: {name} is given, but " + (
+                "prefix_lengths is not" if lengths is None else f"the caches have {'' if has_pages else 'no '}pages"))
+        if wanted and not is_given:
+            raise ValueError(f"tegula.decode: prefix_lengths is given, but {name} is not")
+    reason = refusal(q, k, v, _LARGEST_DIMS) if k is not None else None
+    if reason:
+        raise NotImplementedError("tegula.decode: of the prefix, " + reason)
+    if own_table is not None and own_table.dim() != 2:
+        raise ValueError(f"tegula.decode: prefix_page_table must have 2 dimensions; it has {own_table.dim()}")
+
+
 def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None), scale=None,
-           softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, return_lse=False):
+           softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
+           prefix_page_table=None, prefix_k=None, prefix_v=None, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
@@ -36,6 +55,11 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the page size if that is less. The bits of a
                 result then do not depend on the other sequences. 0: parts that share the work equally
 
+    prefix_lengths  int32 [1], on the device of q: all sequences begin with this number of keys, which are read once for all of
+                them. The other tensors are then about the keys that follow, which may be none. The keys of the prefix are in
+    prefix_page_table  int32 [1, pages of the prefix], if the caches have pages, or in
+    prefix_k, prefix_v  [1, kv_heads, longest, head_dim] and [1, kv_heads, longest, value_dim]
+
     No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin,
     reaches no result. A cache is copied if its elements are apart along the last dimension, and on a GPU also if that is no
     multiple of 8. There are no gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and
@@ -43,18 +67,21 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)
-    for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins)):
+    for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins),
+                    ("prefix_lengths", prefix_lengths), ("prefix_page_table", prefix_page_table)):
         if x is not None and (x.dtype != torch.int32 or x.device != q.device):
             raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
     if page_offsets is None and page_table is not None and page_table.dim() != 2:
         raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
     if page_offsets is not None and (page_table is None or page_table.dim() != 1):
         raise ValueError("tegula.decode: page_table must have 1 dimension, because page_offsets are given")
+    _check_prefix(q, page_table, prefix_lengths, prefix_page_table, prefix_k, prefix_v)
     if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
         raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
     left, right = (-1 if bound is None else bound for bound in window)
     o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
                                1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, page_offsets,
-                               alibi_slopes, sinks, begins, left, right, softcap, keys_per_part)
+                               alibi_slopes, sinks, begins, left, right, softcap, keys_per_part,
+                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)))
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o

@@ -103,6 +103,28 @@ def test_page_tables_without_gaps(device, keys_per_part):
         tegula.decode(q, k, v, lengths, kv_indices)
 
 
+@pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
+@pytest.mark.parametrize("count", [0, 45, 80])
+@pytest.mark.parametrize("options", [{}, {"causal": False}, {"window": (20, None)}, {"softcap": 2.0},
+                                     {"keys_per_part": 256}], ids=str)
+def test_prefix(device, options, count, has_pages):
+    """All sequences begin with `count` keys."""
+    q = numbers(len(LENGTHS), 4, 3, 24, device=device)
+    whole, (k, v) = caches(device, torch.float32)
+    prefix = [numbers(1, 2, 80, dim, device=device, seed=dim + 1) for dim in (24, 16)]
+    hidden = [torch.where(torch.arange(80, device=device)[:, None] < count, x, math.nan) for x in prefix]
+    arguments = dict(zip(("prefix_k", "prefix_v"), hidden))
+    table = None
+    if has_pages:  # The prefix is the last sequence of the pool.
+        (k, table), (v, _) = (paged(torch.cat([own, x])) for own, x in zip((k, v), hidden))
+        table, arguments = table[:-1], dict(prefix_page_table=table[-1:])
+    lengths, length = (torch.tensor(x, dtype=torch.int32, device=device) for x in (LENGTHS, [count]))
+    found = tegula.decode(q, k, v, lengths, table, prefix_lengths=length, return_lse=True, **arguments, **options)
+    options.pop("keys_per_part", None)
+    together = [torch.cat([x[:, :, :count].expand(len(LENGTHS), -1, -1, -1), own], 2) for x, own in zip(prefix, whole)]
+    assert_right(found, [q, *together], [count + length for length in LENGTHS], **options)
+
+
 def test_lengths_may_change_in_place(device):
     """On a GPU a captured call is replayed."""
     q = numbers(len(LENGTHS), 4, 1, 24, device=device, dtype=torch.bfloat16)
@@ -138,6 +160,11 @@ def test_opcheck(device):
     (dict(q=torch.ones(4, 3, 1, 24)), RuntimeError, "the heads of k must divide those of q"),
     (dict(q=torch.ones(4, 4, 1, 24, requires_grad=True)), NotImplementedError, "it has no gradients"),
     (dict(window=(None, -3)), RuntimeError, "window_right"),
+    (dict(prefix_k=torch.ones(1, 2, 9, 24)), ValueError, "prefix_k is given, but prefix_lengths is not"),
+    (dict(prefix_lengths=torch.ones(1, dtype=torch.int32)), ValueError, "prefix_lengths is given, but prefix_k is not"),
+    (dict(prefix_lengths=torch.ones(1)), ValueError, "prefix_lengths is torch.float32 on cpu; it must be torch.int32 on cpu"),
+    (dict(prefix_lengths=torch.ones(1, dtype=torch.int32), prefix_page_table=torch.ones(1, 1, dtype=torch.int32)), ValueError,
+     "prefix_page_table is given, but the caches have no pages"),
 ], ids=str)
 def test_errors(change, error, message):
     q, (k, v) = numbers(4, 4, 1, 24, device="cpu"), caches("cpu", torch.float32)[0]

@@ -594,6 +594,51 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }
 
+/// The last query of a sequence, whose first keys are a prefix, has the results of the whole with a causal mask.
+TEST(Call, DecodesWithAPrefix) {
+  const Context context = makeContext();
+  constexpr int64_t length = 20, shared = 13, dim = 16;
+  Sequence sequence(length);
+  tegula_attention_problem attention = problem();
+  attention.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
+  ASSERT_TRUE(isOk(context.forward(attention, sequence.forward())));
+
+  attention.backward = 0;
+  auto decoding = make<tegula_decode_problem>();
+  decoding.prefix = 1;
+  decoding.attention = &attention;
+  const Expected<Plan> plan = context.decodePlan(decoding);
+  ASSERT_TRUE(isOk(plan.status()));
+  const auto keys = [&](std::vector<float> &x, int64_t first, int64_t count) {
+    return tensor(&x[size_t(first * dim)], TEGULA_F32, {1, 1, count, dim});
+  };
+  int32_t own[] = {length - shared}, before[] = {shared};
+  std::vector<float> o(dim), lse(1);
+  const tegula_tensor q = keys(sequence.q, length - 1, 1), k = keys(sequence.k, shared, length - shared),
+                      v = keys(sequence.v, shared, length - shared), prefix_k = keys(sequence.k, 0, shared),
+                      prefix_v = keys(sequence.v, 0, shared), lengths = tensor(own, TEGULA_I32, {1}),
+                      prefix_lengths = tensor(before, TEGULA_I32, {1}), o_view = keys(o, 0, 1),
+                      lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
+  constexpr float scale = 0.25f; // 1 / sqrt(dim)
+  const std::vector<tegula_argument> arguments = {
+      argument(q), argument(k),     argument(lengths),  argument(prefix_lengths), argument(prefix_k),
+      argument(v), argument(scale), argument(prefix_v), argument(o_view),         argument(lse_view)};
+  const Expected<int64_t> bytes =
+      plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}, {"prefix_keys", shared}});
+  ASSERT_TRUE(isOk(bytes.status()));
+  auto args = make<tegula_launch_args>();
+  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
+                                                              &std::free);
+  args.workspace = workspace.get();
+  args.workspace_bytes = *bytes;
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  EXPECT_TRUE(isOk(plan->launch(args)));
+  for (int64_t column = 0; column < dim; ++column)
+    EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
+  EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
+}
+
 /// A context with assertions names the entry of a page table that no page has, and a length that is too long.
 TEST(Call, DecodingAssertsPagesAndLengths) {
   tegula_context_options options = tegula::test::options();

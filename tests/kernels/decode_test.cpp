@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace tegula::testing {
@@ -39,11 +40,19 @@ struct Decode {
   int keys_per_part = 0;
   std::vector<int> begins = {}; ///< Empty: all 0.
   bool page_offsets = false;
+  std::optional<int> prefix = {}; ///< The keys of a prefix, if there is one.
+  int64_t prefix_capacity = 150;
+  int64_t prefix_parts = 0; ///< 0: as many as the plan chooses.
 
   int64_t batch() const { return int64_t(lengths.size()); }
   int64_t group() const { return heads / kv_heads; }
   int64_t pagesOfSequence() const { return page != 0 ? (capacity + page - 1) / page : 1; }
-  int64_t owners() const { return page != 0 ? batch() * pagesOfSequence() + 3 : batch(); }
+  int64_t pagesOfPrefix() const { return page != 0 && prefix ? (prefix_capacity + page - 1) / page : 0; }
+  int64_t owners() const { return page != 0 ? batch() * pagesOfSequence() + pagesOfPrefix() + 3 : batch(); }
+  int64_t prefixRoom() const { return page != 0 ? pagesOfPrefix() * page : prefix_capacity; }
+  /// The keys of the prefix, and those of a sequence without them.
+  int64_t before() const { return std::clamp<int64_t>(prefix.value_or(0), 0, prefixRoom()); }
+  int64_t own(int64_t b) const { return std::clamp<int64_t>(lengths[size_t(b)], 0, capacity); }
   int64_t keysOfOwner() const { return page != 0 ? page : capacity; }
   int64_t begin(int64_t b) const { return begins.empty() ? 0 : std::max(begins[size_t(b)], 0); }
 
@@ -69,15 +78,18 @@ struct Decode {
             .sinks = sinks,
             .expected_rows = int(group() * queries),
             .begins = !begins.empty(),
-            .keys_per_part = keys_per_part};
+            .keys_per_part = keys_per_part,
+            .prefix = prefix.has_value()};
   }
 };
 
 /// The tensors of a launch. Keys that no sequence has are NaN.
 struct DecodeTensors {
   explicit DecodeTensors(const Decode &d)
-      : table(tableOf(d)), q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
+      : pages(pagesOf(d)), table(tableOf(d)),
+        q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
         k_numbers(keys(d, d.head_dim, 2)), v_numbers(keys(d, d.value_dim, 3)),
+        prefix_k_numbers(prefixKeys(d, d.head_dim, 6)), prefix_v_numbers(prefixKeys(d, d.value_dim, 7)),
         slope_numbers(oracle::normalNumbers(d.heads, f32, 4)), sink_numbers(oracle::normalNumbers(d.heads, f32, 5)),
         q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
@@ -87,17 +99,35 @@ struct DecodeTensors {
         row_table({rows.back()}, Layout::contiguous, Poison::nan, entriesOf(d, table, rows)),
         page_offsets({d.batch() + 1}, Layout::contiguous, Poison::nan, rows),
         begins({int64_t(d.begins.size())}, Layout::contiguous, Poison::nan, {d.begins.begin(), d.begins.end()}),
+        prefix_k(d.dtype, {1, d.kv_heads, d.prefix_capacity, d.head_dim}, d.layout, Poison::nan, prefix_k_numbers),
+        prefix_v(d.dtype, {1, d.kv_heads, d.prefix_capacity, d.value_dim}, d.layout, Poison::nan, prefix_v_numbers),
+        prefix_lengths({1}, Layout::contiguous, Poison::nan, {d.prefix.value_or(0)}),
+        prefix_page_table({1, d.pagesOfPrefix()}, Layout::contiguous, Poison::nan, prefixTableOf(d)),
         slopes(f32, {d.heads}, Layout::contiguous, Poison::nan, slope_numbers),
         sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
         o(d.dtype, {d.batch(), d.heads, d.queries, d.value_dim}, d.layout, Poison::nan),
         lse(f32, {d.batch(), d.heads, d.queries}, d.layout, Poison::nan) {}
 
-  /// Pages in a random order, and -1 after the last one of a sequence.
-  static std::vector<int32_t> tableOf(const Decode &d) {
-    std::vector<int32_t> pages(size_t(d.owners())), table;
+  /// Pages in a random order.
+  static std::vector<int32_t> pagesOf(const Decode &d) {
+    std::vector<int32_t> pages(size_t(d.owners()));
     std::iota(pages.begin(), pages.end(), 0);
     if (d.page != 0)
       std::shuffle(pages.begin(), pages.end(), std::mt19937(7));
+    return pages;
+  }
+
+  /// Returns the pages of the prefix, and -1 after the last one.
+  std::vector<int32_t> prefixTableOf(const Decode &d) const {
+    std::vector<int32_t> row;
+    for (int64_t p = 0; p < d.pagesOfPrefix(); ++p)
+      row.push_back(p * d.page < d.before() ? pages[size_t(d.batch() * d.pagesOfSequence() + p)] : -1);
+    return row;
+  }
+
+  /// Returns the pages of sequences, and -1 after the last one of a sequence.
+  std::vector<int32_t> tableOf(const Decode &d) const {
+    std::vector<int32_t> table;
     for (int64_t b = 0; b < d.batch(); ++b)
       for (int64_t p = 0; p < d.pagesOfSequence(); ++p) {
         const bool exists = d.page == 0 || p * d.page < d.lengths[size_t(b)];
@@ -127,14 +157,33 @@ struct DecodeTensors {
     return entries;
   }
 
-  /// Returns where a key lies: its owner (batch entry or page), and its place there.
-  std::pair<int64_t, int64_t> placeOf(const Decode &d, int64_t b, int64_t key) const {
+  /// Returns where a key of a sequence begins in an array of owners (batch entries or pages); -1 if it has no page.
+  int64_t placeOf(const Decode &d, int64_t b, int64_t head, int64_t key, int64_t columns) const {
     if (d.page == 0)
-      return {b, key};
-    return {table[size_t(b * d.pagesOfSequence() + key / d.page)], key % d.page};
+      return ((b * d.kv_heads + head) * d.capacity + key) * columns;
+    return placeInPage(d, table[size_t(b * d.pagesOfSequence() + key / d.page)], head, key, columns);
+  }
+  int64_t placeInPage(const Decode &d, int64_t page, int64_t head, int64_t key, int64_t columns) const {
+    return page >= 0 && page < d.owners() ? ((page * d.kv_heads + head) * d.page + key % d.page) * columns : -1;
+  }
+  /// Returns the same for a key of the prefix.
+  int64_t placeInPrefix(const Decode &d, int64_t head, int64_t key, int64_t columns) const {
+    if (d.page == 0)
+      return (head * d.prefix_capacity + key) * columns;
+    const int64_t page = d.batch() * d.pagesOfSequence() + key / d.page;
+    return placeInPage(d, pages[size_t(page)], head, key, columns);
   }
 
-  static bool isPage(const Decode &d, int64_t owner) { return owner >= 0 && owner < d.owners(); }
+  /// Returns a key or value of a sequence, counted from the first one of the prefix; null if it has no page.
+  const float *keyOf(const Decode &d, bool value, int64_t b, int64_t head, int64_t key) const {
+    const int64_t columns = value ? d.value_dim : d.head_dim;
+    const bool inPrefix = key < d.before();
+    const int64_t place =
+        inPrefix ? placeInPrefix(d, head, key, columns) : placeOf(d, b, head, key - d.before(), columns);
+    const std::vector<float> &numbers =
+        inPrefix && d.page == 0 ? (value ? prefix_v_numbers : prefix_k_numbers) : (value ? v_numbers : k_numbers);
+    return place < 0 ? nullptr : &numbers[size_t(place)];
+  }
 
   std::vector<float> keys(const Decode &d, int64_t columns, int seed) const {
     const std::vector<float> random =
@@ -142,38 +191,45 @@ struct DecodeTensors {
     std::vector<float> numbers(random.size(), nan);
     for (int64_t b = 0; b < d.batch(); ++b)
       for (int64_t key = d.begin(b); key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
-        for (int64_t h = 0; h < d.kv_heads; ++h) {
-          const auto [owner, place] = placeOf(d, b, key);
-          if (!isPage(d, owner))
-            continue;
-          const int64_t at = ((owner * d.kv_heads + h) * d.keysOfOwner() + place) * columns;
-          std::copy_n(random.begin() + at, columns, numbers.begin() + at);
-        }
+        for (int64_t h = 0; h < d.kv_heads; ++h)
+          if (const int64_t at = placeOf(d, b, h, key, columns); at >= 0)
+            std::copy_n(random.begin() + at, columns, numbers.begin() + at);
+    for (int64_t key = 0; key < d.before() && d.page != 0; ++key)
+      for (int64_t h = 0; h < d.kv_heads; ++h) {
+        const int64_t at = placeInPrefix(d, h, key, columns);
+        std::copy_n(random.begin() + at, columns, numbers.begin() + at);
+      }
     return numbers;
   }
 
-  std::vector<int32_t> table;
-  std::vector<float> q_numbers, k_numbers, v_numbers, slope_numbers, sink_numbers;
+  /// Returns the keys or values of a prefix without pages.
+  static std::vector<float> prefixKeys(const Decode &d, int64_t columns, int seed) {
+    std::vector<float> numbers = oracle::normalNumbers(d.kv_heads * d.prefix_capacity * columns, d.dtype, seed);
+    for (int64_t h = 0; h < d.kv_heads; ++h)
+      std::fill(numbers.begin() + (h * d.prefix_capacity + std::min(d.before(), d.prefix_capacity)) * columns,
+                numbers.begin() + (h + 1) * d.prefix_capacity * columns, nan);
+    return numbers;
+  }
+
+  std::vector<int32_t> pages, table;
+  std::vector<float> q_numbers, k_numbers, v_numbers, prefix_k_numbers, prefix_v_numbers, slope_numbers, sink_numbers;
   TestTensor q, k, v, lengths, page_table;
   std::vector<int32_t> rows;
-  TestTensor row_table, page_offsets, begins, slopes, sinks, o, lse;
+  TestTensor row_table, page_offsets, begins, prefix_k, prefix_v, prefix_lengths, prefix_page_table, slopes, sinks, o,
+      lse;
 };
 
 /// Returns the score of a key, -infinity if there is none.
 double scoreOf(const Decode &d, const DecodeTensors &t, int64_t b, int64_t h, int64_t i, int64_t key, int64_t length) {
   const int64_t diagonal = length - d.queries + i;
   const bool seen = (!d.causal || key <= diagonal) && (d.left == kNoBound || key >= diagonal - d.left) &&
-                    (!d.masked || (key + i + h) % 3 != 0) && key >= d.begin(b);
+                    (!d.masked || (key + i + h) % 3 != 0) && (key < d.before() || key - d.before() >= d.begin(b));
   if (!seen)
     return -infinity;
-  const auto [owner, place] = t.placeOf(d, b, key);
   const float *q = &t.q_numbers[size_t(((b * d.heads + h) * d.queries + i) * d.head_dim)];
   double score = 0; // Of a page that does not exist, whose keys are zeros.
-  if (DecodeTensors::isPage(d, owner)) {
-    const float *k =
-        &t.k_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.head_dim)];
+  if (const float *k = t.keyOf(d, false, b, h / d.group(), key))
     score = std::inner_product(q, q + d.head_dim, k, 0.0) / std::sqrt(double(d.head_dim));
-  }
   if (d.cap != 0)
     score = d.cap * std::tanh(score / d.cap);
   return d.alibi ? score - t.slope_numbers[size_t(h)] * std::abs(double(diagonal - key)) : score;
@@ -184,7 +240,7 @@ void expectRight(const Decode &d, const DecodeTensors &t) {
   const std::vector<float> o = t.o.numbers(), lse = t.lse.numbers();
   for (int64_t row = 0; row < d.batch() * d.heads * d.queries; ++row) {
     const int64_t b = row / d.queries / d.heads, h = row / d.queries % d.heads, i = row % d.queries;
-    const int64_t length = std::clamp<int64_t>(d.lengths[size_t(b)], 0, d.capacity);
+    const int64_t length = d.before() + d.own(b);
     std::vector<double> scores;
     double largest = d.sinks ? t.sink_numbers[size_t(h)] : -infinity, size = 4; // That of the largest finite score.
     for (int64_t key = 0; key < length; ++key) {
@@ -197,13 +253,11 @@ void expectRight(const Decode &d, const DecodeTensors &t) {
     std::vector<double> expected(size_t(d.value_dim)), sizes(size_t(d.value_dim));
     for (int64_t key = 0; key < length; ++key) {
       const double p = std::exp(scores[size_t(key)] - origin);
-      const auto [owner, place] = t.placeOf(d, b, key);
+      const float *v = t.keyOf(d, true, b, h / d.group(), key);
       sum += p;
-      for (int64_t c = 0; c < d.value_dim && p != 0 && DecodeTensors::isPage(d, owner); ++c) {
-        const double v =
-            t.v_numbers[size_t(((owner * d.kv_heads + h / d.group()) * d.keysOfOwner() + place) * d.value_dim + c)];
-        expected[size_t(c)] += p * v;
-        sizes[size_t(c)] += p * std::abs(v);
+      for (int64_t c = 0; c < d.value_dim && p != 0 && v != nullptr; ++c) {
+        expected[size_t(c)] += p * v[c];
+        sizes[size_t(c)] += p * std::abs(v[c]);
       }
     }
     if (sum == 0)
@@ -232,6 +286,12 @@ std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) 
     arguments.push_back({"page_offsets", t.page_offsets.ref()});
   if (!d.begins.empty())
     arguments.push_back({"begins", t.begins.ref()});
+  if (d.prefix && d.page != 0)
+    arguments.push_back({"prefix_page_table", t.prefix_page_table.ref()});
+  if (d.prefix)
+    arguments.insert(
+        arguments.end(),
+        {{"prefix_lengths", t.prefix_lengths.ref()}, {"prefix_k", t.prefix_k.ref()}, {"prefix_v", t.prefix_v.ref()}});
   if (d.alibi)
     arguments.push_back({"slopes", t.slopes.ref()});
   if (d.sinks)
@@ -240,12 +300,15 @@ std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) 
 }
 
 /// Returns the arguments in the order of a plan.
-std::vector<Argument> inOrder(const Plan &plan, const std::vector<NamedArgument> &named, int64_t spans) {
+std::vector<Argument> inOrder(const Plan &plan, const std::vector<NamedArgument> &named, int64_t spans,
+                              int64_t prefix_parts = 0) {
   std::vector<Argument> arguments;
   for (const Parameter &parameter : plan.arguments())
     arguments.push_back(std::ranges::find(named, parameter.name, &NamedArgument::name)->value);
   if (spans != 0)
     arguments.emplace_back(spans);
+  if (prefix_parts != 0)
+    arguments.emplace_back(prefix_parts);
   return arguments;
 }
 
@@ -255,17 +318,26 @@ Plan planOf(const Decode &d) {
   return valueOf(Plan::make(*spec, *machine().cache));
 }
 
-void run(const Decode &d, const DecodeTensors &t) {
-  const Plan plan = planOf(d);
+Sizes sizesOf(const Decode &d, const DecodeTensors &t) {
   Sizes sizes = {{"batch", d.batch()}, {"heads", d.heads}, {"kv_heads", d.kv_heads}, {"seqlen_q", d.queries}};
   if (d.spans != 0)
     sizes.push_back({"num_spans", d.spans});
+  if (d.prefix_parts != 0)
+    sizes.push_back({"num_prefix_parts", d.prefix_parts});
+  if (d.prefix)
+    sizes.push_back(d.page != 0 ? NamedSize{"pages_of_prefix", d.pagesOfPrefix()}
+                                : NamedSize{"prefix_keys", d.prefix_capacity});
   if (d.keys_per_part != 0)
     sizes.push_back(d.page_offsets ? NamedSize{"table_entries", t.rows.back()}
                     : d.page != 0  ? NamedSize{"pages_of_sequence", d.pagesOfSequence()}
                                    : NamedSize{"seqlen_k", d.capacity});
-  ScratchMemory workspace(valueOf(plan.workspaceBytes(sizes)));
-  require(plan.launch(inOrder(plan, argumentsOf(d, t), d.spans), workspace.get()));
+  return sizes;
+}
+
+void run(const Decode &d, const DecodeTensors &t) {
+  const Plan plan = planOf(d);
+  ScratchMemory workspace(valueOf(plan.workspaceBytes(sizesOf(d, t))));
+  require(plan.launch(inOrder(plan, argumentsOf(d, t), d.spans, d.prefix_parts), workspace.get()));
   require(machine().device->synchronize());
 }
 
@@ -428,6 +500,119 @@ TEST(Decode, WideHeads) { // Those of multi-head latent attention.
                 .lengths = {100, 33}});
 }
 
+TEST(DecodePrefix, ElementTypesAndLayouts) {
+  for (DType dtype : {f32, f16, bf16})
+    runAndExpect({.dtype = dtype, .prefix = 140});
+  for (Layout layout : {Layout::padded, Layout::scattered, Layout::reversed})
+    runAndExpect({.dtype = bf16, .layout = layout, .prefix = 150});
+}
+
+TEST(DecodePrefix, AnyNumberOfKeysAndParts) {
+  for (int keys : {0, 1, 16, 63, 64, 149, 150, 151, 1 << 30, -3})
+    runAndExpect({.lengths = {30, 1, 0, 64}, .prefix = keys});
+  for (int64_t parts : {1, 2, 3, 7})
+    runAndExpect({.dtype = bf16, .lengths = {30, 1, 0, 64}, .spans = 3, .prefix = 150, .prefix_parts = parts});
+}
+
+TEST(DecodePrefix, SequencesWithoutOwnKeys) {
+  runAndExpect({.lengths = {0, 0, 0}, .prefix = 100});
+  runAndExpect({.lengths = {0, 0, 0}, .prefix = 0});
+  runAndExpect({.queries = 5, .sinks = true, .lengths = {0, 2, 9}, .prefix = 3});
+}
+
+TEST(DecodePrefix, SeveralQueries) { // Of sequences with fewer own keys some have their diagonal in the prefix.
+  for (int64_t queries : {2, 5, 16})
+    for (bool causal : {true, false})
+      runAndExpect({.queries = queries, .causal = causal, .lengths = {40, 1, 7, 0, 12}, .prefix = 90});
+}
+
+TEST(DecodePrefix, MoreRowsThanATile) {
+  runAndExpect({.dtype = bf16,
+                .heads = 20,
+                .kv_heads = 1,
+                .queries = 3,
+                .capacity = 40,
+                .lengths = {40, 3, 0, 9},
+                .prefix = 150});
+  runAndExpect({.dtype = bf16, .heads = 2, .kv_heads = 1, .capacity = 70, .lengths = manyLengths(), .prefix = 150});
+}
+
+TEST(DecodePrefix, Pages) {
+  for (int page : {16, 64})
+    for (bool page_offsets : {false, true})
+      runAndExpect({.dtype = bf16, .queries = 2, .page = page, .page_offsets = page_offsets, .prefix = 130});
+}
+
+TEST(DecodePrefix, Variants) {
+  for (int64_t left : {10, 100}) // The window of some sequences ends within the prefix, that of others before it.
+    for (int keys_per_part : {0, 256})
+      runAndExpect(
+          {.queries = 3, .left = left, .lengths = {300, 1, 77, 0, 128}, .keys_per_part = keys_per_part, .prefix = 150});
+  runAndExpect({.sinks = true, .prefix = 64});
+  runAndExpect({.queries = 2, .alibi = true, .cap = 2.5, .prefix = 90});
+  runAndExpect({.dtype = bf16, .queries = 2, .masked = true, .prefix = 90});
+  runAndExpect({.queries = 2, .page = 16, .alibi = true, .masked = true, .begins = {3, 0, 50, 0, 128}, .prefix = 90});
+}
+
+TEST(DecodePrefix, HeadsOfAnySize) {
+  for (auto [head_dim, value_dim] : {std::pair{1, 3}, {128, 128}, {100, 62}, {200, 256}})
+    runAndExpect({.dtype = bf16, .head_dim = head_dim, .value_dim = value_dim, .lengths = {40, 3}, .prefix = 150});
+  runAndExpect({.dtype = bf16,
+                .heads = 16,
+                .kv_heads = 1,
+                .capacity = 40,
+                .head_dim = 576,
+                .value_dim = 512,
+                .lengths = {40, 3},
+                .prefix = 50,
+                .prefix_capacity = 64});
+}
+
+TEST(DecodePrefix, PartsOfAFixedNumberOfKeys) {
+  // A sequence alone has the bits that it has among others.
+  Decode many{
+      .capacity = 700, .lengths = {700, 3, 0, 650}, .keys_per_part = 256, .prefix = 600, .prefix_capacity = 600},
+      one = many;
+  one.lengths = {700};
+  const DecodeTensors all(many), alone(one);
+  run(many, all);
+  run(one, alone);
+  expectRight(many, all);
+  const std::vector<float> of_one = alone.o.numbers(), of_all = all.o.numbers();
+  EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), of_all.begin()));
+}
+
+/// A captured launch may be replayed with other lengths: neither the plan nor its workspace depends on them.
+TEST(DecodePrefix, LengthsMayChange) {
+  Decode d{.dtype = bf16, .queries = 2, .page = 16, .prefix = 150};
+  const Plan plan = planOf(d);
+  ScratchMemory workspace(valueOf(plan.workspaceBytes(sizesOf(d, DecodeTensors(d)))));
+  for (const auto &[lengths, prefix] :
+       {std::pair{d.lengths, 150}, {std::vector<int>{0, 5, 300, 16, 0}, 17}, {std::vector<int>{1, 1, 1, 1, 1}, 0}}) {
+    d.lengths = lengths;
+    d.prefix = prefix;
+    const DecodeTensors tensors(d);
+    require(plan.launch(inOrder(plan, argumentsOf(d, tensors), 0), workspace.get()));
+    require(machine().device->synchronize());
+    expectRight(d, tensors);
+  }
+}
+
+/// Sequences do not each read the prefix: its keys are read once by each tile of rows.
+TEST(DecodePrefix, ATileHasTheRowsOfManySequences) {
+  const Expected<PlanSpec> spec =
+      decodeAttention({.head_dim = 128, .value_dim = 128, .expected_rows = 4, .prefix = true}, {"cuda", "sm_90a", ""});
+  require(spec.status());
+  const auto kernel = std::ranges::find(spec->kernels(), "decode_prefix", &KernelSpec::name);
+  ASSERT_NE(kernel, spec->kernels().end());
+  const Sizes sizes = {{"batch", 64},   {"heads", 32},           {"kv_heads", 8},
+                       {"seqlen_q", 1}, {"num_prefix_parts", 5}, {"prefix_keys", 8192}};
+  const auto along = [&](int axis) { return valueOf(evaluate(kernel->gridSizes()[size_t(axis)], sizes)); };
+  EXPECT_EQ(along(0), 5);
+  EXPECT_EQ(along(1), 2); // Tiles of 128 rows: each has four rows of 32 sequences.
+  EXPECT_EQ(along(2), 8);
+}
+
 TEST(Decode, SaysWhatIsWrong) {
   const Target &target = machine().cache->target();
   const auto message = [&](DecodeProblem problem) { return decodeAttention(problem, target).status().message(); };
@@ -467,6 +652,18 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(refusal(int64_t(1) << 27), HasSubstr("a sequence has room for more than 2^30 - 1024 keys"));
   EXPECT_THAT(refusal((int64_t(1) << 26) - 64),
               HasSubstr("all sequences together have room for more than 2^30 blocks"));
+  const Decode shared{.prefix = 10};
+  const DecodeTensors of_shared(shared);
+  arguments = argumentsOf(shared, of_shared);
+  for (const auto &[name, tensor] :
+       {std::pair{"prefix_k", of_shared.prefix_k.ref()}, {"prefix_v", of_shared.prefix_v.ref()}}) {
+    TensorRef large = tensor;
+    large.shape[2] = 1 << 30;
+    std::ranges::find(arguments, name, &NamedArgument::name)->value = large;
+  }
+  const Plan sharing = planOf(shared);
+  EXPECT_THAT(sharing.launch(inOrder(sharing, arguments, 0), workspace.get()).message(),
+              HasSubstr("a sequence has room for more than 2^30 - 1024 keys"));
 }
 
 } // namespace

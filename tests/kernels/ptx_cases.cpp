@@ -67,10 +67,11 @@ void addVariants(std::vector<PtxCase> &cases, AttentionProblem problem) {
   }
 }
 
-void addDecoding(std::vector<PtxCase> &cases, int page_size, int rows) {
-  const std::string name = "sm_90a decode pages=" + std::to_string(page_size) + " rows=" + std::to_string(rows) + " ";
-  Expected<PlanSpec> plan =
-      decodeAttention({.head_dim = 128, .value_dim = 128, .page_size = page_size, .expected_rows = rows}, kHopper);
+void addDecoding(std::vector<PtxCase> &cases, int page_size, int rows, bool prefix = false) {
+  const std::string name = "sm_90a decode pages=" + std::to_string(page_size) + " rows=" + std::to_string(rows) +
+                           (prefix ? " prefix " : " ");
+  Expected<PlanSpec> plan = decodeAttention(
+      {.head_dim = 128, .value_dim = 128, .page_size = page_size, .expected_rows = rows, .prefix = prefix}, kHopper);
   if (!plan)
     return cases.push_back({name, kHopper, plan.status(), {}});
   for (const KernelSpec &kernel : plan->kernels()) {
@@ -105,6 +106,8 @@ std::vector<PtxCase> testing::optionCases() {
   for (int page_size : {0, 64})
     for (int rows : {8, 64})
       addDecoding(cases, page_size, rows);
+  for (int page_size : {0, 64})
+    addDecoding(cases, page_size, 8, true);
   return cases;
 }
 

@@ -48,13 +48,19 @@ class DecodeTest(CommandLineTest):
                 answer = self.check("--variant", variant, "--seqlen-q", "2", "--page-size", "16")
                 self.assertEqual(answer["variant"], variant)
 
+    def test_a_prefix_passes_its_check(self):
+        for arguments in "--prefix 0", "--prefix 70 --seqlen-q 2", "--prefix 70 --page-size 16 --variant mask":
+            with self.subTest(arguments):
+                self.assertEqual(self.check(*arguments.split())["prefix"], int(arguments.split()[1]))
+
     def test_values_may_be_columns_of_the_keys(self):
         self.assertTrue(self.check("--latent", "--head-dim", "24", "--value-dim", "16", "--page-size", "16")["latent"])
 
     def test_bytes_are_those_of_keys_and_values_that_are_seen(self):
         for lengths, arguments, bytes_of_row, keys in [
                 ("33,1,0,20", "", 4 * 32, 54), ("33,1,0,20", "--value-dim 8", 4 * 24, 54), ("33,20", "--latent", 4 * 16, 53),
-                ("33,20", "--dtype bf16", 2 * 32, 53), ("1100,3", "--variant sliding_window", 4 * 32, 1028)]:
+                ("33,20", "--dtype bf16", 2 * 32, 53), ("1100,3", "--variant sliding_window", 4 * 32, 1028),
+                ("33,20", "--prefix 100", 4 * 32, 153), ("1100,3", "--prefix 5000 --variant sliding_window", 4 * 32, 2050)]:
             figures = self.decode("--heads", "4", "--kv-heads", "2", "--head-dim", "16", "--lengths", lengths,
                                   *arguments.split())["decode"]
             self.assertAlmostEqual(figures["gb_per_s"] * figures["ms"] * 1e6 / (2 * keys * bytes_of_row), 1, places=6)

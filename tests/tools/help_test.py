@@ -11,8 +11,8 @@ ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-
     --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache --cu-seqlens --cu-seqlens-k""".split()
 
 DECODE_OPTIONS = """--batch --heads --kv-heads --seqlen-q --seqlen-k --lengths --head-dim --value-dim --dtype --causal --sinks
-    --variant --latent --page-size --keys-per-part --splits --scale --seed --target --schedule --no-cache --check --check-finite
-    --repeat --json""".split()
+    --variant --latent --page-size --keys-per-part --splits --prefix --scale --seed --target --schedule --no-cache --check
+    --check-finite --repeat --json""".split()
 
 TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
     --variant --seed --backward --budget --candidates --no-cache --again --exhaustive

@@ -22,6 +22,7 @@ constexpr const char *kExamples = R"(Examples:
   tegula decode --heads 32 --kv-heads 8 --head-dim 128 --dtype bf16 --batch 64 --seqlen-k 4096 --page-size 64
   tegula decode --batch 64 --lengths lognormal --seqlen-k 4096 --dtype bf16
   tegula decode --lengths 300,1,77 --page-size 16 --seqlen-q 4 --check
+  tegula decode --batch 64 --prefix 8192 --seqlen-k 512 --dtype bf16
   tegula decode --latent --heads 16 --kv-heads 1 --head-dim 576 --value-dim 512 --dtype bf16
 
 GB/s count the bytes of keys and values that queries see, each once. Beside them is the speed of a copy in the same
@@ -76,6 +77,8 @@ void addProblem(CLI::App &command, DecodeOptions &o) {
   addNumber(command, "--seqlen-k", o.seqlen_k, 0, kMaxKeys,
             "Keys of each sequence, those of its queries included (1024)");
   addLengths(command, o);
+  addNumber(command, "--prefix", o.prefix, 0, kMaxKeys,
+            "Keys that come before those of all sequences, the same for all; they are\nread once (none)");
   addElementOptions(command, o.kernel);
   addWord(command, "--causal", {"none", "bottom_right"}, o.kernel.causal, parseCausal,
           "Hide later keys: none, or with the last query beside the last key\n(bottom_right) (bottom_right)");
@@ -129,6 +132,8 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
   if (!lengths)
     return lengths.status();
   const int value_dim = o.kernel.value_dim.value_or(o.kernel.head_dim);
+  if (o.latent && o.prefix)
+    return Status(ErrorCode::invalid_argument, "--prefix: leave it out, or leave out --latent");
   if (o.latent && value_dim > o.kernel.head_dim)
     return Status(ErrorCode::invalid_argument, fmt::format("--value-dim: '{}' columns of --latent keys with {} columns",
                                                            value_dim, o.kernel.head_dim));
@@ -140,11 +145,13 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
                                 .sinks = o.kernel.sinks,
                                 .expected_rows = int(o.heads / kv_heads * o.seqlen_q),
                                 .keys_per_part = o.keys_per_part,
+                                .prefix = o.prefix.has_value(),
                                 .schedule = o.schedule},
                     .heads = o.heads,
                     .kv_heads = kv_heads,
                     .seqlen_q = o.seqlen_q,
                     .lengths = std::move(*lengths),
+                    .prefix = o.prefix.value_or(0),
                     .latent = o.latent,
                     .num_spans = o.splits,
                     .scale = scoreFactor(o.scale, o.kernel.head_dim),

@@ -24,7 +24,7 @@ struct DecodeOptions {
   KernelOptions kernel = {.causal = Causal::bottom_right};
   bool latent = false;
   int page_size = 0, keys_per_part = 0;
-  std::optional<int64_t> splits;
+  std::optional<int64_t> splits, prefix;
   float scale = 0; ///< As in AttentionForward.
   uint64_t seed = 0;
   Schedule schedule;

@@ -23,6 +23,8 @@ std::string heading(const DecodeReport &report) {
     options += ", sinks";
   if (decode.latent)
     options += ", latent";
+  if (problem.prefix)
+    options += fmt::format(", a prefix of {} keys", decode.prefix);
   if (problem.page_size != 0)
     options += fmt::format(", pages of {} keys", problem.page_size);
   if (problem.keys_per_part != 0)
@@ -76,6 +78,8 @@ std::string toJson(const DecodeReport &report) {
     json["sinks"] = true;
   if (decode.latent)
     json["latent"] = true;
+  if (decode.problem.prefix)
+    json["prefix"] = decode.prefix;
   if (decode.variant)
     json["variant"] = decode.variant->name;
   json["compile_ms"] = report.compile_ms;

@@ -541,6 +541,8 @@ typedef struct tegula_decode_problem {
   const tegula_attention_problem *attention;
   int32_t begins;       /* Not 0: sequences have a first key that queries see, such as after padding on the left. */
   int32_t page_offsets; /* Not 0: the page tables of all sequences lie one after another (CSR). Needs page_size. */
+  int32_t prefix;       /* Not 0: all sequences begin with the same keys, which are read once for all of them. */
+  int32_t reserved;     /* 0 */
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
@@ -553,18 +555,28 @@ typedef struct tegula_decode_problem {
  *   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
  *               page_offsets[b + 1] - 1
  *   begins      i32 [batch], with begins only: no query sees the keys before it
+ *   prefix_lengths  i32 [1], with prefix only: the keys of the prefix
+ *   prefix_page_table  i32 [1, any], with prefix and pages only: the pages of the prefix
+ *   prefix_k    [1, kv_heads, prefix_keys, head_dim], with prefix and without pages only
  *   v           shaped like k, with value_dim
  *   scale       f32
  *   the tensors of the variants, with all of their dimensions
+ *   prefix_v    shaped like prefix_k, with value_dim, the same
  *   o           [batch, heads, seqlen_q, value_dim], written
  *   lse         f32 [batch, heads, seqlen_q], written
  *   sinks       f32 [heads], with sinks only
  *
- * and then the choice num_spans, the parts into which the keys of all sequences are cut; left out, the device decides.
- * The workspace depends on batch, heads, kv_heads, seqlen_q and num_spans; with keys_per_part also on seqlen_k, on
- * pages_of_sequence, the columns of page_table, or on table_entries, its elements. All i32 tensors are read on the device: a
- * launch waits for nothing, and a captured one may be replayed with others. Lengths and offsets are clipped to the tensors,
- * pages that do not exist are zeros, and what lies before the first or after the last key of a sequence reaches no result. */
+ * and then the choice num_spans, the parts into which the keys of all sequences are cut, and with a prefix the choice
+ * num_prefix_parts, the parts of the prefix; left out, the device decides. The workspace depends on batch, heads, kv_heads,
+ * seqlen_q and the choices; with keys_per_part also on seqlen_k, on pages_of_sequence, the columns of page_table, or on
+ * table_entries, its elements; with a prefix also on prefix_keys, or on pages_of_prefix, the columns of its table.
+ *
+ * With a prefix, the keys of a sequence are those of the prefix and then its own. k, lengths, page_table and begins are
+ * about its own keys, which may be none. A causal mask, windows and scores count all keys.
+ *
+ * All i32 tensors are read on the device: a launch waits for nothing, and a captured one may be replayed with others.
+ * Lengths and offsets are clipped to the tensors, pages that do not exist are zeros, and what lies before the first or
+ * after the last key of a sequence reaches no result. */
 tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_decode_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 

@@ -40,6 +40,9 @@ struct DecodeProblem {
   /// of a result then depend neither on the other sequences nor on the device's number of multiprocessors, unless a
   /// launch gives num_spans.
   int keys_per_part = 0;
+  /// All sequences begin with the same keys, such as those of a system prompt. They are read once for all sequences,
+  /// and tensor cores multiply them with the queries of all (Hydragen, Juravsky et al. 2024).
+  bool prefix = false;
   /// The schedule of the kernels that read the cache; block_m is the rows of a tile, and block_n its keys, a multiple
   /// of
   /// 16. If no field is set, all are chosen.
@@ -56,12 +59,22 @@ struct DecodeProblem {
 ///   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
 ///               page_offsets[b + 1] - 1
 ///   begins      i32 [batch], with begins only: no query sees the keys before it
+///   prefix_lengths  i32 [1], with prefix only: how many keys the prefix has
+///   prefix_page_table  i32 [1, pages of the prefix], with prefix and pages only: the pages of the prefix
+///   prefix_k    [1, kv_heads, prefix_keys, head_dim], with prefix and without pages only
 ///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
 ///   scale       f32, the factor on the scores
 ///   one tensor for each of Variant::tensors, with all of its dimensions
+///   prefix_v    [1, kv_heads, prefix_keys, value_dim], with prefix and without pages only
 ///   o           [batch, heads, seqlen_q, value_dim], written
 ///   lse         f32 [batch, heads, seqlen_q], written
 ///   sinks       f32 [heads], with sinks only
+///
+/// With a prefix, the keys of a sequence are those of the prefix and then its own. k, lengths, page_table and begins
+/// are about its own keys alone, and own keys may be none. Diagonals and ScoreIndex count all keys. A query of a
+/// sequence with fewer own keys than queries may have its diagonal in the prefix. In the kernel that reads the prefix
+/// ScoreIndex::batch and ScoreIndex::seqlen_k are tiles i32 [rows, 1], too. The choice `num_prefix_parts` is the number
+/// of parts into which the prefix is cut.
 ///
 /// v may be a part of k: for the absorbed form of multi-head latent attention (DeepSeek-V2, 2024) it is the first 512
 /// columns of k, which has one head.

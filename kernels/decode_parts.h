@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// What the programs of decoding have in common.
+#pragma once
+
+#include "narrow.h"
+#include "tegula/attention_programs.h"
+#include "tegula/decode.h"
+#include "tegula/plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tegula::decoding {
+
+inline constexpr int kChunk = 128; ///< Sequences that a loop over all sequences looks at together.
+
+/// The elements of prefixSizes(): the keys of the prefix, and the smallest and the largest number of keys that a
+/// sequence has together with the prefix.
+inline constexpr int kPrefixKeys = 0, kLeastKeys = 1, kMostKeys = 2, kPrefixSizes = 3;
+
+inline const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q");
+
+struct Config {
+  DecodeProblem problem;
+  Schedule schedule; ///< Has block_m, the rows of a tile, and block_n, the keys of a block.
+
+  /// Return the columns of tiles of q and k, and of v and o.
+  int headColumns() const { return columnsOf(problem.head_dim); }
+  int valueColumns() const { return columnsOf(problem.value_dim); }
+  /// Returns the blocks that belong to one span together.
+  int unit() const { return std::max(problem.keys_per_part / schedule.block_n, 1); }
+};
+
+/// Returns the first key that the first query of a sequence sees, as far as bands tell.
+inline Value firstKey(const Config &c, const Interval &keys, Value queries) {
+  std::optional<int64_t> left;
+  for (const Band &band : c.problem.variant.bands)
+    if (band.left)
+      left = std::min(*band.left, left.value_or(kMaxWindow));
+  return left ? max(keys.end - queries - *left, keys.begin) : keys.begin;
+}
+
+/// The blocks of keys that a program visits in a sequence, and into how many units they are cut.
+struct Blocks {
+  Blocks(const Config &c, const Interval &keys, Value queries)
+      : first(firstKey(c, keys, queries) / c.schedule.block_n),
+        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(ceilDiv(count, c.unit())) {}
+  Value first, count, units;
+};
+
+/// Sizes of a launch, i32.
+struct Sizes32 {
+  Sizes32(View q, View k) : queries(narrow(q.dim(2))), kv_heads(narrow(k.dim(1))), group(narrow(q.dim(1)) / kv_heads) {}
+  Value queries, kv_heads;
+  Value group; ///< Query heads of a head of k.
+};
+
+/// The tensors that tell which keys sequences have, and where.
+class Cache {
+public:
+  /// Takes the tensors that only some problems have from the begin of `views`.
+  Cache(const Config &c, View k, View lengths, std::span<const View> views)
+      : lengths_(lengths), pages_(narrow(k.dim(0))) {
+    takeFirst(views, c.problem.page_size != 0, table_);
+    takeFirst(views, c.problem.page_offsets, offsets_);
+    takeFirst(views, c.problem.begins, begins_);
+    takeFirst(views, c.problem.prefix, prefix_);
+    others = views;
+    page_size_ = c.problem.page_size;
+    if (!offsets_)
+      capacity_.emplace(narrow(table_ ? table_->dim(1) * page_size_ : k.dim(2)));
+  }
+
+  Interval load(Value first, int count) const {
+    return intervalOf([&](const View &x, int distance) { return x.load(first + distance, {count}); });
+  }
+  Interval gather(Value sequence) const {
+    return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
+  }
+  /// Returns the page of a key of a sequence. There are pages.
+  Value pageOf(Value sequence, Value key) const {
+    const Value page = offsets_ ? table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
+                                : table_->gather(sequence, key / page_size_);
+    deviceAssert((page >= 0) & (page < pages_), "sequence, entry of page_table, and its page, which does not exist",
+                 listed({narrow(sequence), narrow(key) / page_size_, page}));
+    return page;
+  }
+  /// Returns the tensor of prefixSizes(), if there is a prefix.
+  const std::optional<View> &prefix() const { return prefix_; }
+  /// Returns the keys of the prefix, i32, if there is one.
+  std::optional<Value> keysBefore() const {
+    return prefix_ ? std::optional(prefix_->gather(kPrefixKeys)) : std::nullopt;
+  }
+  /// Asserts that memory holds the keys of a sequence.
+  void assertRoom(Value sequence, const Interval &keys) const {
+    const Value length = lengths_.gather(sequence);
+    deviceAssert(length == keys.end, "sequence, its length, and the keys that it has room for",
+                 listed({narrow(sequence), length, keys.end}));
+  }
+  std::span<const View> others; ///< The tensors that follow in the views.
+
+private:
+  static void takeFirst(std::span<const View> &views, bool isThere, std::optional<View> &to) {
+    if (!isThere || views.empty())
+      return;
+    to.emplace(views.front());
+    views = views.subspan(1);
+  }
+  /// Returns an interval that no memory contradicts. `read(view, n)` reads the elements n after those of sequences.
+  template <class Read> Interval intervalOf(const Read &read) const {
+    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = read(lengths_, 0);
+    const auto ownCapacity = [&] {
+      return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0) * page_size_;
+    };
+    return {max(begin, 0), min(max(length, 0), offsets_ ? ownCapacity() : *capacity_)};
+  }
+  /// Returns the nearest number of entries that the table has.
+  Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
+
+  View lengths_;
+  std::optional<View> table_, offsets_, begins_, prefix_;
+  Value pages_;
+  std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
+  int page_size_ = 0;
+};
+
+/// The rows of a tile: queries of all query heads that share a head of k, the queries of a head one after another.
+struct Rows {
+  /// The sequences of rows that belong to many.
+  struct Sequences {
+    Value batch, seqlen_k; ///< i32 [count, 1]. The number of keys counts those of the prefix.
+    Value least, most;     ///< The smallest and the largest number of keys, i32.
+  };
+
+  Rows(const Sizes32 &n, Value first, int count, Value kv_head) : Rows(n, narrow(first) + iota(count), kv_head) {}
+  Rows(Value head, Value query, Sequences sequences) : head(head), query(query), sequences(sequences) {}
+  Value head, query;                       ///< i32 [count]; a head of -1 has no elements in any tensor.
+  std::optional<Sequences> sequences = {}; ///< Empty if all rows belong to one sequence.
+
+private:
+  Rows(const Sizes32 &n, const Value &row, Value kv_head)
+      : head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)), query(row % n.queries) {}
+};
+
+/// A sequence of a launch.
+struct Sequence {
+  Value batch;
+  Interval keys;
+  Blocks blocks;
+  std::optional<Value> before; ///< The keys of the prefix, i32, if there is one.
+};
+
+/// The inputs of a part. The queries are those of the rows; the keys are those of the cache.
+struct DecodeViews {
+  View q, k, v;
+  Value scale;
+  Cache cache; ///< The tensors of the variant follow it.
+};
+
+/// Computes a part: attention of the rows of `rows` on the keys `first` to `end` - 1 of a sequence of the cache,
+/// multiples of block_n except for the last key.
+SoftmaxPart decodePart(const Config &c, const DecodeViews &views, const Sequence &sequence, const Sizes32 &n,
+                       Value kv_head, const Rows &rows, Value first, Value end);
+
+Sequence sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value batch);
+
+std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first, const std::vector<std::vector<ArgumentSpec>> &more);
+/// Returns the tensors of a program that stand at the end of its arguments.
+std::vector<TensorArg> listed(const std::vector<ArgumentSpec> &arguments);
+/// Returns the schedule of the kernels that read the keys of sequences.
+Schedule scheduleOf(const DecodeProblem &problem, const Target &target);
+/// Returns the arguments for the tensors of a variant.
+std::vector<ArgumentSpec> variantTensors(const Variant &variant);
+
+} // namespace tegula::decoding
