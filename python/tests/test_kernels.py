@@ -461,7 +461,7 @@ def test_operands_are_checked():
     assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*View' and 'int'", failing(view, TypeError)[0])
     assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*Value' and 'int'", failing(large, TypeError)[0])
     assert failing(literal)[0].startswith("+1: error: ")
-    assert failing(dtype, ValueError) == ("'f64' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index", 1)
+    assert failing(dtype, ValueError) == ("'f64' is no type; legal are f32, f16, bf16, e4m3, i64, i32, i8, i1 and index", 1)
     assert failing(precision, ValueError) == ("'tf32x3' is no precision; legal are ieee and tf32", 1)
     assert failing(accumulator, TypeError)[1] == 1
     assert failing(bf16)[0].startswith("+1: error: dot: tf32 is for f32 operands, not for bf16 [8, 8] (line ")

@@ -147,12 +147,14 @@ struct SimtOps {
   /// Computes d = a * b + c of a warp. a, b, c and d are the lane's registers of the fragments. c and d are four f32; a
   /// register of a or b holds one tf32 or a pair of 16-bit elements.
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
-  float (*exp2)(float);       ///< Subnormal operands and results are 0.
-  float (*log2)(float);       ///< Subnormal operands are 0.
-  float (*tanh)(float);       ///< Relative error below 2^-10.9.
-  uint32_t (*to_tf32)(float); ///< Rounds to nearest, ties away from zero.
-  uint32_t (*to_bf16)(float); ///< Rounds to nearest, ties to even; the result is in the low half.
-  float (*reciprocal)(float); ///< Subnormal operands and results are 0.
+  float (*exp2)(float);              ///< Subnormal operands and results are 0.
+  float (*log2)(float);              ///< Subnormal operands are 0.
+  float (*tanh)(float);              ///< Relative error below 2^-10.9.
+  uint32_t (*to_tf32)(float);        ///< Rounds to nearest, ties away from zero.
+  uint32_t (*to_bf16)(float);        ///< Rounds to nearest, ties to even; the result is in the low half.
+  float (*reciprocal)(float);        ///< Subnormal operands and results are 0.
+  uint32_t (*to_e4m3)(float);        ///< Rounds to nearest, ties to even; the result is in the low byte.
+  uint32_t (*from_e4m3x2)(uint32_t); ///< Casts each of the two low bytes to f16.
 };
 
 /// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for
