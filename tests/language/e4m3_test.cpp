@@ -3,6 +3,7 @@
 #include "language/machine.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tegula::language {
 namespace {
@@ -162,6 +163,56 @@ TEST_P(E4m3Type, MovesThroughLoopsBranchesAndIndices) {
     for (int64_t i = 0; i < 6; ++i)
       EXPECT_EQ(transposed(j, i).bits, x(i, j).bits);
   }
+}
+
+/// Products of e4m3 numbers are exact in f32, and the sums of these are, too.
+void checkProduct(Array<E4m3> &a, Array<E4m3> &b, Array<float> &c) {
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j) {
+      float sum = 1;
+      for (int64_t k = 0; k < a.shape[1]; ++k)
+        sum += float(a(i, k)) * float(b(k, j));
+      ASSERT_EQ(c(i, j), sum) << i << ", " << j;
+    }
+}
+
+Array<E4m3> randomIntegers(std::vector<int64_t> shape, int seed) {
+  Array<E4m3> result = Array<E4m3>::random(std::move(shape), seed, -16, 16);
+  for (E4m3 &x : result.data)
+    x = std::round(float(x));
+  return result;
+}
+
+TEST_P(E4m3Type, Products) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{64, 64, 64}, {64, 32, 128}, {13, 21, 37}}) {
+    Array<E4m3> a = randomIntegers({m, k}, 1), b = randomIntegers({k, n}, 2);
+    Array<float> c({m, n});
+    run([=](View A, View B, View C) { C.store(0, dot(A.load(0, {m, k}), B.load(0, {k, n}), fill({m, n}, 1.0))); }, a, b,
+        c);
+    checkProduct(a, b, c);
+  }
+}
+
+TEST_P(E4m3Type, ProductsInALoopOfTransposedAndComputedTiles) {
+  constexpr int64_t m = 64, n = 32, k = 96, step = 32;
+  Array<E4m3> a = randomIntegers({m, k}, 1), b = randomIntegers({n, k}, 2), turned({k, n});
+  Array<float> c({m, n});
+  run(
+      [](View A, View B, View C) {
+        Var sum = fill({m, n}, 1.0);
+        for (Value j : range(0, A.dim(1), step)) {
+          Value left = cast(e4m3, cast(f32, A.load({0, j}, {m, step})) * 2.0);
+          sum = dot(left, transpose(B.load({0, j}, {n, step})), sum);
+        }
+        C.store(0, sum);
+      },
+      a, b, c);
+  for (E4m3 &x : a.data)
+    x = 2 * float(x);
+  for (int64_t i = 0; i < k; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      turned(i, j) = b(j, i);
+  checkProduct(a, turned, c);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lanes, E4m3Type, ::testing::ValuesIn(testedLanes()));

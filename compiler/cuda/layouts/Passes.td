@@ -30,6 +30,27 @@ def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
   }];
 }
 
+def WidenProducts : Pass<"widen-products", "::mlir::ModuleOp"> {
+  let summary = "casts operands of 8 bits to f16 for MMAs of single warps";
+  let description = [{
+    Each e4m3 number is an f16 number, so the products are the same. Dots that warpgroups compute stay as they are. An
+    example, abridged from tests/widen-products.mlir (`@of_e4m3`). Before:
+
+    ```mlir
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<64x32xf8E4M3FN>, tensor<64x32xf8E4M3FN> -> tensor<64x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %wide_a = arith.extf %a : tensor<64x32xf8E4M3FN> to tensor<64x32xf16>
+    %wide_b = arith.extf %b : tensor<64x32xf8E4M3FN> to tensor<64x32xf16>
+    %s = tile.dot %wide_a, %wide_b {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
   let summary = "chooses which thread holds which element of each tile";
   let description = [{
