@@ -32,9 +32,9 @@ enum class SimtRegister : uint32_t {
 enum class SimtShuffle : uint32_t { lane_xor, index };
 enum class SimtVote : uint32_t { any, all, ballot };
 enum class SimtAtomic : uint32_t { f32, i32 };
-/// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8.
-/// Accumulators are f32.
-enum class SimtMma : uint32_t { bf16, f16, tf32 };
+/// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16, m64nNk8, and
+/// m64nNk32 of e4m3. Accumulators are f32.
+enum class SimtMma : uint32_t { bf16, f16, tf32, e4m3 };
 /// The accesses that a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
 enum class SimtFence : uint32_t { async_proxy, mbarrier_init };
 /// Kind of a bulk copy: into shared memory; out of it; out of it, with an f32 addition to the elements in global

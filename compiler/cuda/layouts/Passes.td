@@ -8,7 +8,7 @@ include "mlir/Pass/PassBase.td"
 def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{
-    With `tile.roles = "load"`, each `tile.dot` of bf16 or f16 that fits gets two attributes. `tile.flipped` says
+    With `tile.roles = "load"`, each `tile.dot` that fits gets two attributes. `tile.flipped` says
     whether `dot(a, b)` is computed as the transpose of `dot(b^T, a^T)`. `tile.warpgroups = [wm, wn]` divides the rows
     and columns of what is computed. An attribute that is already there is kept. Dots whose results elementwise ops,
     loops or branches tie together get the same decision. The pass tries all combinations and takes the lowest modelled
