@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/convert.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace tegula {
 namespace {
@@ -48,5 +50,25 @@ uint16_t toBf16(float x) {
 }
 
 float fromBf16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+uint8_t toE4m3(float x) {
+  if (std::isnan(x))
+    return 0x7f;
+  const uint8_t sign = std::signbit(x) ? 0x80 : 0;
+  const float magnitude = std::min(std::fabs(x), 448.0f);
+  if (magnitude < 0x1p-6f) // counts of 2^-9
+    return sign | uint8_t(std::nearbyint(std::ldexp(magnitude, 9)));
+  return sign | uint8_t(shiftRounded(std::bit_cast<uint32_t>(magnitude) - (120u << 23), 20));
+}
+
+float fromE4m3(uint8_t bits) {
+  const float sign = bits & 0x80 ? -1.0f : 1.0f;
+  const int exponent = bits >> 3 & 0xf, fraction = bits & 7;
+  if ((bits & 0x7f) == 0x7f)
+    return std::copysign(std::numeric_limits<float>::quiet_NaN(), sign);
+  if (exponent == 0)
+    return std::copysign(std::ldexp(float(fraction), -9), sign);
+  return sign * std::ldexp(float(8 + fraction), exponent - 10);
+}
 
 } // namespace tegula

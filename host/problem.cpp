@@ -5,7 +5,8 @@ namespace tegula {
 namespace {
 
 static_assert(TEGULA_F32 == int(DType::f32) && TEGULA_F16 == int(DType::f16) && TEGULA_BF16 == int(DType::bf16) &&
-              TEGULA_I64 == int(DType::i64) && TEGULA_I32 == int(DType::i32) && TEGULA_I8 == int(DType::i8));
+              TEGULA_I64 == int(DType::i64) && TEGULA_I32 == int(DType::i32) && TEGULA_I8 == int(DType::i8) &&
+              TEGULA_E4M3 == int(DType::e4m3));
 static_assert(TEGULA_CAUSAL_NONE == int(Causal::none) && TEGULA_CAUSAL_TOP_LEFT == int(Causal::top_left) &&
               TEGULA_CAUSAL_BOTTOM_RIGHT == int(Causal::bottom_right));
 static_assert(TEGULA_OK == int(ErrorCode::ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::needs_compile) &&
@@ -287,8 +288,8 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
 }
 
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {
-  if (tensor.dtype < 0 || tensor.dtype > TEGULA_I8)
-    return outOfRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8);
+  if (tensor.dtype < 0 || tensor.dtype > TEGULA_E4M3)
+    return outOfRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_E4M3);
   if (tensor.rank < 0 || tensor.rank > kMaxRank)
     return outOfRange(std::string(name) + ".rank", tensor.rank, kMaxRank);
   TensorRef result;

@@ -240,7 +240,7 @@ private:
     const size_t atType = at_;
     const std::optional<DType> dtype = parseDType(name());
     if (!dtype || *dtype == DType::index)
-      fail(atType, "expected the type of the tensor: f32, f16, bf16, i64, i32, i8 or i1");
+      fail(atType, "expected the type of the tensor: f32, f16, bf16, e4m3, i64, i32, i8 or i1");
     tensor.dtype = dtype.value_or(f32);
     expect("[", "the type of the tensor");
     do
@@ -290,7 +290,7 @@ private:
         fail(begin, "'" + std::string(word) + "' is unknown; a tensor may have gradient, read_once and broadcasts");
       if (word == "gradient" && !isFloat(tensor.dtype))
         fail(begin, "'" + tensor.name + "' is " + std::string(toString(tensor.dtype)) +
-                        "; only tensors of f32, f16 and bf16 have a gradient");
+                        "; only tensors of floats have a gradient");
     }
   }
 

@@ -16,7 +16,11 @@ double usualTolerance(const PlanSpec &plan) {
       return tensor != nullptr && tensor->dtype == dtype;
     });
   };
-  return has(bf16) ? 0x1p-7 : has(f16) ? 0x1p-10 : 0x1p-16;
+  constexpr std::pair<DType, double> kTolerances[] = {{e4m3, 0x1p-3}, {bf16, 0x1p-7}, {f16, 0x1p-10}};
+  for (const auto &[dtype, tolerance] : kTolerances)
+    if (has(dtype))
+      return tolerance;
+  return 0x1p-16;
 }
 
 Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,

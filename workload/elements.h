@@ -8,7 +8,7 @@
 
 namespace tegula::tools {
 
-/// Writes `count` numbers to `memory`: rounded to nearest even to f32, f16 or bf16, or towards 0 to i64, i32 or i8.
+/// Writes `count` numbers to `memory`: rounded to nearest even to a type of floats, or towards 0 to i64, i32 or i8.
 void encode(const float *numbers, size_t count, DType dtype, void *memory);
 /// Reads what encode writes.
 void decode(const void *memory, size_t count, DType dtype, float *numbers);

@@ -222,7 +222,7 @@ Element Lowering::elementwise(Nest &nest, Operation *op, ArrayRef<Element> posit
   return {arithmetic(op, operands, tileType(op->getResult(0)).getElementType(), vectorDim != kScalar), depth};
 }
 
-// Emits the same op on scalars or vectors. f16 and bf16 values are f32 that have been rounded, so widening emits
+// Emits the same op on scalars or vectors. Narrow floats are f32 that have been rounded, so widening emits
 // nothing and narrowing rounds.
 Value Lowering::arithmetic(Operation *op, ArrayRef<Value> operands, Type resultElement, bool vector) {
   StringRef name = op->getName().getStringRef();

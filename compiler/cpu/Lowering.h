@@ -165,16 +165,16 @@ mlir::Type likeF32(mlir::Type type);
 mlir::Value exp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 /// Returns tanh(x) in f32 with a relative error below 2^-22.
 mlir::Value tanh(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
-/// Rounds f32 to the nearest f16 or bf16, ties to even. The result is still an f32.
+/// Rounds f32 to the nearest f16, bf16 or e4m3, ties to even. The result is still an f32.
 mlir::Value roundTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Type narrow);
 /// Returns the type in which elements of `type` are loaded and stored. It is i16 for bf16, because x86 code generation
-/// turns some vector operations on bf16 into calls of a library.
+/// turns some vector operations on bf16 into calls of a library, and i8 for e4m3, which LLVM does not have.
 mlir::Type memoryType(mlir::Type type);
 /// Converts a value that was loaded from memory of element type `narrow` to the type that arithmetic uses.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
 /// Is the inverse of widen. It rounds to nearest even.
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
-/// Returns the type in which arithmetic on elements of `type` is done: f32 for f16 and bf16, otherwise `type`.
+/// Returns the type in which arithmetic on elements of `type` is done: f32 for narrower floats, otherwise `type`.
 mlir::Type computeType(mlir::Type type);
 
 } // namespace tegula::cpu

@@ -37,7 +37,7 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
     computed inside the nests that use them. Dots are register-blocked. An atomic add holds the lock of the row that it
     adds to.
 
-    f16 and bf16 tiles are f32 that have been rounded. exp2 becomes a polynomial of relative error below 2^-23.
+    Tiles of narrower floats are f32 that have been rounded. exp2 becomes a polynomial of relative error below 2^-23.
     `tile.lanes` of the module is the number of 32-bit elements in a vector register: 8 (AVX2, the default) or 16
     (AVX-512).
   }];

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cpu/Lowering.h"
 #include "compiler/tile/Formula.h"
+#include "compiler/tile/NarrowFloats.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cpu {
 
@@ -21,6 +24,32 @@ Value roundedBf16Bits(Formula &m, Value x) {
   Value rounded = m.addi(bits, m.addi(odd, m.i(0x7fff)));
   Value quietNan = m.i(0x7fc00000);
   return m.andi(m.select(m.isNan(x), quietNan, rounded), m.i(static_cast<int32_t>(0xffff0000)));
+}
+
+Value toBf16(OpBuilder &builder, Location loc, Value x) {
+  Formula m(builder, loc, x);
+  return arith::TruncIOp::create(builder, loc, withElement(x.getType(), builder.getI16Type()),
+                                 m.shr(roundedBf16Bits(m, x), 16));
+}
+
+Value fromBf16(OpBuilder &builder, Location loc, Value bits) {
+  Value wide = arith::ExtUIOp::create(builder, loc, withElement(bits.getType(), builder.getI32Type()), bits);
+  Formula m(builder, loc, wide);
+  return m.fromBits(m.shl(wide, 16));
+}
+
+/// A float that the cpu has no instructions for: integers of its width, and conversions of its bits.
+struct ByBits {
+  unsigned width;
+  Value (*toBits)(OpBuilder &, Location, Value);
+  Value (*fromBits)(OpBuilder &, Location, Value);
+};
+
+std::optional<ByBits> byBits(Type type) {
+  return llvm::TypeSwitch<Type, std::optional<ByBits>>(type)
+      .Case([](BFloat16Type) { return ByBits{16, toBf16, fromBf16}; })
+      .Case([](Float8E4M3FNType) { return ByBits{8, tile::toE4m3, tile::fromE4m3}; })
+      .Default([](Type) { return std::nullopt; });
 }
 
 } // namespace
@@ -70,31 +99,27 @@ Value tanh(OpBuilder &builder, Location loc, Value x) {
 }
 
 Value roundTo(OpBuilder &builder, Location loc, Value x, Type narrowType) {
-  if (narrowType.isBF16()) {
-    Formula m(builder, loc, x);
-    return m.fromBits(roundedBf16Bits(m, x));
-  }
+  if (auto conversions = byBits(narrowType))
+    return conversions->fromBits(builder, loc, conversions->toBits(builder, loc, x));
   Value rounded = arith::TruncFOp::create(builder, loc, withElement(x.getType(), narrowType), x);
   return arith::ExtFOp::create(builder, loc, x.getType(), rounded);
 }
 
-Type memoryType(Type type) { return type.isBF16() ? IntegerType::get(type.getContext(), 16) : type; }
+Type memoryType(Type type) {
+  auto conversions = byBits(type);
+  return conversions ? IntegerType::get(type.getContext(), conversions->width) : type;
+}
 
 Value widen(OpBuilder &builder, Location loc, Value value, Type narrowType) {
-  if (narrowType.isBF16()) {
-    Value wide = arith::ExtUIOp::create(builder, loc, withElement(value.getType(), builder.getI32Type()), value);
-    Formula m(builder, loc, wide);
-    return m.fromBits(m.shl(wide, 16));
-  }
+  if (auto conversions = byBits(narrowType))
+    return conversions->fromBits(builder, loc, value);
   return narrowType.isF16() ? Value(arith::ExtFOp::create(builder, loc, likeF32(value.getType()), value)) : value;
 }
 
 Value narrow(OpBuilder &builder, Location loc, Value value, Type narrowType) {
-  Type result = withElement(value.getType(), memoryType(narrowType));
-  if (narrowType.isBF16()) {
-    Formula m(builder, loc, value);
-    return arith::TruncIOp::create(builder, loc, result, m.shr(roundedBf16Bits(m, value), 16));
-  }
+  if (auto conversions = byBits(narrowType))
+    return conversions->toBits(builder, loc, value);
+  Type result = withElement(value.getType(), narrowType);
   return narrowType.isF16() ? Value(arith::TruncFOp::create(builder, loc, result, value)) : value;
 }
 

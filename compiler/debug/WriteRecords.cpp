@@ -74,7 +74,7 @@ DebugLayout debug::layoutOf(ModuleOp module) {
                                     .Default(DebugSite::Kind::element),
                         .name = text("name"),
                         .location = text("location"),
-                        .dtype = parseDType(text("dtype")).value_or(DType::f32),
+                        .dtype = parseMlirType(text("dtype")).value_or(DType::f32),
                         .shape = {},
                         .loops = {}};
     llvm::append_range(described.shape, site.getAs<DenseI64ArrayAttr>("shape").asArrayRef());

@@ -51,7 +51,7 @@ Status describeFunction(func::FuncOp function, Artifact &artifact) {
     parameter.rank = view ? static_cast<int>(view.getRank()) : 0;
     std::string word;
     llvm::raw_string_ostream(word) << (view ? view.getElementType() : type);
-    auto dtype = parseDType(word);
+    auto dtype = parseMlirType(word);
     if (!dtype)
       return Status(ErrorCode::compile_failed, "parameter '" + parameter.name + "' has type " + word +
                                                    "; legal are !tile.view<...>, f32, i32, i64 and index");

@@ -58,9 +58,13 @@ Type structure(ImplicitLocOpBuilder &b, Type member, size_t count) {
   return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, member));
 }
 
+Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, Type result, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
+}
+
 /// Calls an intrinsic whose result has the type of its operands.
 Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(b, operands[0].getType(), b.getStringAttr(name), operands).getResult(0);
+  return intrinsic(b, name, operands[0].getType(), operands);
 }
 
 //===-- Elements in registers ------------------------------------------------------------------------------------===//
@@ -84,21 +88,35 @@ Register registerOf(Type element) {
   return {element, element.isF32() ? 'f' : bits == 64 ? 'l' : 'r', bits};
 }
 
+/// Returns the type in which LLVM holds the bits of an element: it has no floats of 8 bits.
+Type heldType(Type element) {
+  bool isByte = isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 8;
+  return isByte ? IntegerType::get(element.getContext(), 8) : element;
+}
+
+Value asType(ImplicitLocOpBuilder &b, Type type, Value x) {
+  return x.getType() == type ? x : arith::BitcastOp::create(b, type, x);
+}
+
+Value held(ImplicitLocOpBuilder &b, Value element) { return asType(b, heldType(element.getType()), element); }
+
 Value toRegister(ImplicitLocOpBuilder &b, Value element) {
+  element = held(b, element);
   Type type = registerOf(element.getType()).type;
   if (element.getType().isIndex())
     return arith::IndexCastOp::create(b, type, element);
   if (element.getType().isInteger() && element.getType() != type)
     return arith::ExtUIOp::create(b, type, element);
-  return element.getType() == type ? element : arith::BitcastOp::create(b, type, element);
+  return asType(b, type, element);
 }
 
 Value fromRegister(ImplicitLocOpBuilder &b, Type element, Value value) {
   if (element.isIndex())
     return arith::IndexCastOp::create(b, element, value);
-  if (element.isInteger() && element != value.getType())
-    return arith::TruncIOp::create(b, element, value);
-  return element == value.getType() ? value : arith::BitcastOp::create(b, element, value);
+  Type bits = heldType(element);
+  if (bits.isInteger() && bits != value.getType())
+    value = arith::TruncIOp::create(b, bits, value);
+  return asType(b, element, value);
 }
 
 /// Returns how many elements share a 32-bit word if `count` of them are adjacent in memory.
@@ -108,15 +126,17 @@ unsigned elementsPerWord(Type element, size_t count) {
 }
 
 Value packWord(ImplicitLocOpBuilder &b, ValueRange elements) {
-  auto type = VectorType::get(elements.size(), elements.front().getType());
-  Value vector = vector::FromElementsOp::create(b, type, elements);
+  auto type = VectorType::get(elements.size(), heldType(elements.front().getType()));
+  auto bits = llvm::map_to_vector(elements, [&](Value element) { return held(b, element); });
+  Value vector = vector::FromElementsOp::create(b, type, bits);
   return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
 }
 
-ResultRange unpackWord(ImplicitLocOpBuilder &b, Type element, Value word) {
-  auto type = VectorType::get(32 / element.getIntOrFloatBitWidth(), element);
+SmallVector<Value> unpackWord(ImplicitLocOpBuilder &b, Type element, Value word) {
+  auto type = VectorType::get(32 / element.getIntOrFloatBitWidth(), heldType(element));
   Value vector = LLVM::BitcastOp::create(b, type, word);
-  return vector::ToElementsOp::create(b, vector).getResults();
+  return llvm::map_to_vector(vector::ToElementsOp::create(b, vector).getResults(),
+                             [&](Value bits) { return asType(b, element, bits); });
 }
 
 /// Returns the elements as registers of an access. Narrow elements are packed into whole words.
@@ -414,7 +434,23 @@ Value Instructions::tanh(Value x) {
 Value Instructions::pack(Value low, Value high) { return packWord(b_, {low, high}); }
 
 std::pair<Value, Value> Instructions::unpack(Type element, Value word) {
-  ResultRange elements = unpackWord(b_, element, word);
+  SmallVector<Value> elements = unpackWord(b_, element, word);
+  return {elements[0], elements[1]};
+}
+
+std::pair<Value, Value> Instructions::toE4m3(Value low, Value high) {
+  Value word = intrinsic(b_, "llvm.nvvm.ff.to.e4m3x2.rn", b_.getI16Type(), {high, low});
+  Value shifted = arith::ShRUIOp::create(b_, word, arith::ConstantIntOp::create(b_, b_.getI16Type(), 8));
+  Type e4m3 = Float8E4M3FNType::get(b_.getContext());
+  return {fromRegister(b_, e4m3, word), fromRegister(b_, e4m3, shifted)};
+}
+
+std::pair<Value, Value> Instructions::fromE4m3(Value low, Value high) {
+  Value shifted = arith::ShLIOp::create(b_, toRegister(b_, high), arith::ConstantIntOp::create(b_, b_.getI16Type(), 8));
+  Value word = arith::OrIOp::create(b_, toRegister(b_, low), shifted);
+  auto pair = VectorType::get(2, b_.getF16Type());
+  Value halves = intrinsic(b_, "llvm.nvvm.e4m3x2.to.f16x2.rn", pair, word);
+  ResultRange elements = vector::ToElementsOp::create(b_, halves).getResults();
   return {elements[0], elements[1]};
 }
 

@@ -120,8 +120,8 @@ public:
   /// the threads had fewer registers.
   void setRegisters(unsigned count, bool more);
   /// Starts one step of wgmma, m64nNkDEPTH. The accumulators, N / 2 f32, are undefined until a waitMmas. `a` is one i32
-  /// (the low word of a descriptor) or four i32 with a fragment. `b` is a low word. If `sums` is empty, the accumulators
-  /// start at 0.
+  /// (the low word of a descriptor) or four i32 with a fragment. `b` is a low word. If `sums` is empty, the
+  /// accumulators start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(const WgmmaType &type, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums);
   /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them
@@ -150,6 +150,9 @@ public:
   mlir::Value tanh(mlir::Value x);                  ///< f32, relative error below 2^-10.9.
   /// Returns an i32 whose low `count` bits are 1. `count` is an unsigned i32, and may be larger than 32.
   mlir::Value lowBits(mlir::Value count);
+  /// Casts two f32 to e4m3, and two e4m3 to f16, in the same order. Needs sm_90.
+  std::pair<mlir::Value, mlir::Value> toE4m3(mlir::Value low, mlir::Value high);
+  std::pair<mlir::Value, mlir::Value> fromE4m3(mlir::Value low, mlir::Value high);
   /// Returns two 16-bit elements as one i32, with `low` in the low half. `unpack` is the inverse.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Type element, mlir::Value word);

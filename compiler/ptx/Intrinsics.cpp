@@ -68,6 +68,8 @@ constexpr Spelling kMachine[] = {
     {Intrinsic::nvvm_prmt, "prmt.b32 $0, $1, $2, $3"},
     {Intrinsic::nvvm_ff2f16x2_rn, "cvt.rn.f16x2.f32 $0, $1, $2"},
     {Intrinsic::nvvm_ff2bf16x2_rn, "cvt.rn.bf16x2.f32 $0, $1, $2"},
+    {Intrinsic::nvvm_ff_to_e4m3x2_rn, "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2"},
+    {Intrinsic::nvvm_e4m3x2_to_f16x2_rn, "cvt.rn.f16x2.e4m3x2 $0, $1"},
 };
 
 /// Intrinsics on f32 that LLVM produces from arithmetic.

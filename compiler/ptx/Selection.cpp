@@ -99,6 +99,7 @@ void Selection::select(BasicBlock &block) {
   for (Value *value : computedHere_)
     values_.erase(value);
   computedHere_.clear();
+  interleaved_.clear();
 }
 
 /// Gives a phi two sets of registers: its own, and one for incoming values. Only the blocks before the phi write the
@@ -178,6 +179,8 @@ void Selection::select(Instruction &instruction) {
     return selectBitcast(instruction);
   if (comparesPairs(instruction))
     return comparePairs(cast<CmpInst>(instruction));
+  if (shufflesBytes(instruction))
+    return shuffleBytes(cast<ShuffleVectorInst>(instruction));
   if (auto *call = dyn_cast<IntrinsicInst>(&instruction))
     return selectIntrinsic(*call);
   if (auto *call = dyn_cast<CallInst>(&instruction); call && call->isInlineAsm())

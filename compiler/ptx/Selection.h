@@ -13,6 +13,9 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Intrinsics.h"
 
+#include <map>
+#include <tuple>
+
 namespace llvm {
 class IntrinsicInst;
 } // namespace llvm
@@ -25,6 +28,10 @@ inline constexpr int64_t kSign16 = 0x8000; ///< The sign of a 16-bit float.
 bool isMachineInstruction(const llvm::User &user);
 /// Returns true if `user` compares two f16 numbers with two others. This is one instruction.
 bool comparesPairs(const llvm::User &user);
+/// Returns true for a vector that is a word of four bytes.
+bool isFourBytes(llvm::Type *type);
+/// Returns true for a shuffle of the bytes of words.
+bool shufflesBytes(const llvm::User &user);
 
 /// The selection of PTX instructions for one kernel. Call `run` once.
 class Selection {
@@ -98,6 +105,9 @@ private:
   Operand resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned);
   Operand compare(llvm::CmpInst &comparison, Operand a, Operand b);
   void comparePairs(llvm::CmpInst &comparison);
+  void shuffleBytes(llvm::ShuffleVectorInst &shuffle);
+  struct Bytes;
+  Bytes neighbours(llvm::ArrayRef<std::pair<llvm::Value *, unsigned>> two);
   Operand choose(llvm::Type *type, Operand condition, Operand yes, Operand no);
   Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
   Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
@@ -115,6 +125,8 @@ private:
   Status status_;
   llvm::DenseMap<llvm::Value *, Operands> values_;
   llvm::DenseMap<llvm::Value *, Operand> packed_;
+  /// Halves of two words, interleaved by this block.
+  std::map<std::tuple<llvm::Value *, llvm::Value *, unsigned>, Operand> interleaved_;
   llvm::DenseMap<llvm::PHINode *, Operands> incoming_; ///< The registers of a phi that its predecessors write.
   llvm::DenseMap<llvm::BasicBlock *, unsigned> numbers_;
   llvm::SmallVector<llvm::Value *> computedHere_; ///< Constants and addresses of parameters that this block computes.

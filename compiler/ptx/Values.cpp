@@ -158,7 +158,7 @@ static bool isMovable(Type *type) {
   return (bits == 16 || bits == 32) && bits < all && (all == 32 || all == 64);
 }
 
-static bool isFourBytes(Type *type) { return type->getScalarSizeInBits() == 8 && type->getPrimitiveSizeInBits() == 32; }
+bool isFourBytes(Type *type) { return type->getScalarSizeInBits() == 8 && type->getPrimitiveSizeInBits() == 32; }
 
 Operand Selection::packed(Value *value) {
   if (auto known = packed_.find(value); known != packed_.end())
@@ -187,7 +187,7 @@ void Selection::definePacked(Instruction &value, Operand whole) {
   Type *type = value.getType();
   packed_[&value] = whole;
   if (value.getParent() && all_of(value.users(), [](User *user) {
-        return isa<BitCastInst>(user) || isMachineInstruction(*user) || comparesPairs(*user);
+        return isa<BitCastInst>(user) || isMachineInstruction(*user) || comparesPairs(*user) || shufflesBytes(*user);
       }))
     return;
   auto count = static_cast<unsigned>(classesOf(type).size());

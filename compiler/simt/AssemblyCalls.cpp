@@ -364,6 +364,8 @@ private:
       return SimtMma::bf16;
     if (s.has("f16"))
       return SimtMma::f16;
+    if (s.has("e4m3"))
+      return SimtMma::e4m3;
     return s.has("tf32") ? std::optional(SimtMma::tf32) : std::nullopt;
   }
 

@@ -258,6 +258,21 @@ private:
     return replace(op, LLVM::TruncOp::create(b, b.getI32Type(), mask).getResult());
   }
 
+  /// Casts two f32 to e4m3. The first one goes to the upper half of the word.
+  LogicalResult replaceByE4m3(LLVM::CallIntrinsicOp op) {
+    Value high = calls_.compute(&SimtOps::to_e4m3, op.getArgs()[0]);
+    Value low = calls_.compute(&SimtOps::to_e4m3, op.getArgs()[1]);
+    Value word = LLVM::OrOp::create(b, LLVM::ShlOp::create(b, high, calls_.i32(8)), low);
+    return replace(op, LLVM::TruncOp::create(b, b.getI16Type(), word).getResult());
+  }
+
+  /// Casts two e4m3 to f16.
+  LogicalResult replaceByF16(LLVM::CallIntrinsicOp op) {
+    Value word = LLVM::ZExtOp::create(b, b.getI32Type(), op.getArgs()[0]);
+    Value halves = calls_.compute(&SimtOps::from_e4m3x2, word);
+    return replace(op, LLVM::BitcastOp::create(b, op.getResult(0).getType(), halves).getResult());
+  }
+
   LogicalResult lower(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin();
     if (name == "llvm.nvvm.ex2.approx.ftz")
@@ -268,6 +283,10 @@ private:
       return replace(op, calls_.compute(&SimtOps::reciprocal, op.getArgs()[0]));
     if (name == "llvm.nvvm.div.full") // Divides exactly, where the GPU approximates.
       return replace(op, LLVM::FDivOp::create(b, op.getArgs()[0], op.getArgs()[1]).getResult());
+    if (name == "llvm.nvvm.ff.to.e4m3x2.rn")
+      return replaceByE4m3(op);
+    if (name == "llvm.nvvm.e4m3x2.to.f16x2.rn")
+      return replaceByF16(op);
     if (name == "llvm.nvvm.bmsk.clamp")
       return replaceByMask(op, op.getArgs()[0], op.getArgs()[1]);
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();

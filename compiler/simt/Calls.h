@@ -30,11 +30,8 @@ public:
     all.append(arguments.begin(), arguments.end());
     return call(offsetOf(entry), typeOf<Result>(), all);
   }
-  mlir::Value compute(uint32_t (*SimtOps::*function)(float), mlir::Value x) {
-    return call(offsetOf(function), typeOf<uint32_t>(), {x});
-  }
-  mlir::Value compute(float (*SimtOps::*function)(float), mlir::Value x) {
-    return call(offsetOf(function), typeOf<float>(), {x});
+  template <class Result, class Operand> mlir::Value compute(Result (*SimtOps::*function)(Operand), mlir::Value x) {
+    return call(offsetOf(function), typeOf<Result>(), {x});
   }
 
   mlir::Value i32(int64_t value);

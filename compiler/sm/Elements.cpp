@@ -16,6 +16,8 @@ std::optional<MmaElement> mmaElement(Type type) {
     return MmaElement{.name = "f16", .bytes = 2, .depth = 16, .mustBeKMajor = false};
   if (type.isF32())
     return MmaElement{.name = "tf32", .bytes = 4, .depth = 8, .mustBeKMajor = true};
+  if (isa<Float8E4M3FNType>(type))
+    return MmaElement{.name = "e4m3", .bytes = 1, .depth = 32, .mustBeKMajor = true};
   return std::nullopt;
 }
 

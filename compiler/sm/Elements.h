@@ -24,8 +24,8 @@ struct MmaElement {
   int64_t panelColumns() const { return kPanelBytes / bytes; }
 };
 
-/// Returns the row of bf16, f16 or f32. For f32, the tensor cores read only the bits of tf32. For all other types, no
-/// lowering emits wgmma, and the result is empty.
+/// Returns the row of bf16, f16, f32 or e4m3. For f32, the tensor cores read only the bits of tf32. For all other types,
+/// no lowering emits wgmma, and the result is empty.
 std::optional<MmaElement> mmaElement(mlir::Type type);
 
 /// Returns true if rounding a probability of at most 1 to `element` hides the error of a fused exponent. bf16 does.

@@ -260,7 +260,8 @@ LogicalResult WgmmaOp::verify() {
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand);
         shared && (shared.getPanel() != kPanelBytes || !mmaElement(shared.getElementType())))
-      return emitOpError("reads ") << shared << "; its operands must be bf16, f16 or f32 in panels of 128 bytes";
+      return emitOpError("reads ") << shared
+                                   << "; its operands must be bf16, f16, f32 or f8E4M3FN in panels of 128 bytes";
   if (auto lhs = dyn_cast<SharedType>(getLhs().getType());
       lhs && lhs.getElementType() != getRhs().getType().getElementType())
     return emitOpError("multiplies ") << lhs << " by " << getRhs().getType() << "; both need one element type";

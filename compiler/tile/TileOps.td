@@ -13,15 +13,16 @@ include "mlir/Interfaces/ViewLikeInterface.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
-def Tile_Scalar : AnyTypeOf<[F32, F16, BF16, I64, I32, I8, I1, Index], "scalar">;
+def Tile_Scalar : AnyTypeOf<[F32, F16, BF16, F8E4M3FN, I64, I32, I8, I1, Index], "scalar">;
 class Tile_TileOf<list<Type> types> : RankedTensorOf<types,
     [CPred<"::tegula::tile::isTileShape(::llvm::cast<::mlir::ShapedType>($_self).getShape())">],
     "tile (1 to 5 static, positive dimensions, at most 1048576 elements)">;
-def Tile_Tile : Tile_TileOf<[F32, F16, BF16, I64, I32, I8, I1, Index]>;
+def Tile_Tile : Tile_TileOf<[F32, F16, BF16, F8E4M3FN, I64, I32, I8, I1, Index]>;
 def Tile_IndexTile : Tile_TileOf<[I32, I64, Index]>;
 def Tile_IndexScalar : AnyTypeOf<[I32, I64, Index], "integer scalar">;
 def Tile_AddableTile : Tile_TileOf<[F32, I32]>;
-def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16]>;
+def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16, F8E4M3FN]>;
+def Tile_ProbabilityTile : Tile_TileOf<[F32, F16, BF16]>;
 def Tile_F32Tile : Tile_TileOf<[F32]>;
 
 //===-- Position in the grid --------------------------------------------------------------------------------------===//
@@ -559,8 +560,9 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
         o' = o * exp(m - m') + p * v
 
     With `keep`, the dot multiplies only the elements of `p` at which the condition is true; the others count as 0.
-    Maxima and sums count all elements. `p` may be rounded to the element type of `v` for the dot. This is one op, so
-    that a target may keep an old maximum as long as results stay exact, and may choose the order of the instructions.
+    Maxima and sums count all elements. `p` may be rounded to the element type of `v` for the dot, which therefore has
+    at least 16 bits. This is one op, so that a target may keep an old maximum as long as results stay exact, and may
+    choose the order of the instructions.
 
     ```mlir
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
@@ -570,7 +572,7 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
     ```
   }];
   let arguments = (ins
-    Tile_F32Tile:$scores, Tile_FloatTile:$values,
+    Tile_F32Tile:$scores, Tile_ProbabilityTile:$values,
     Tile_F32Tile:$max, Tile_F32Tile:$sum, Tile_F32Tile:$output, Optional<Tile_TileOf<[I1]>>:$keep);
   let results = (outs Tile_F32Tile:$new_max, Tile_F32Tile:$new_sum, Tile_F32Tile:$new_output);
   let assemblyFormat = [{

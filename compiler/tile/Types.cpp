@@ -79,9 +79,10 @@ void ViewType::print(AsmPrinter &printer) const { printer << '<' << getRank() <<
 LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rank, Type elementType) {
   if (rank < 1 || rank > 5)
     return emitError() << "a view of rank " << rank << "; views have rank 1 to 5";
-  bool storable = elementType.isF32() || elementType.isF16() || elementType.isBF16() || elementType.isInteger(64) ||
-                  elementType.isInteger(32) || elementType.isInteger(8);
+  bool storable = isa<Float32Type, Float16Type, BFloat16Type, Float8E4M3FNType>(elementType) ||
+                  elementType.isInteger(64) || elementType.isInteger(32) || elementType.isInteger(8);
   if (!storable)
-    return emitError() << "a view of " << elementType << "; tensors in memory hold f32, f16, bf16, i64, i32 or i8";
+    return emitError() << "a view of " << elementType
+                       << "; tensors in memory hold f32, f16, bf16, f8E4M3FN, i64, i32 or i8";
   return success();
 }

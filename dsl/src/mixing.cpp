@@ -270,6 +270,12 @@ void OnlineSoftmax::update(Operand scores, Operand values, std::optional<Value> 
   Term state[] = {r.use({m_, where}), r.use({l_, where}), r.use({o_, where})};
   if (convert.poisoned({s, v, state[0], state[1], state[2]}) || !isMatrix(convert, s) || !isMatrix(convert, v))
     return;
+  if (sizeOf(r.type(v.id).dtype) == 1) {
+    convert.fail("the values are " + convert.describe(v) +
+                     ", and probabilities are rounded to their type; cast them to f16 or bf16",
+                 {v});
+    return;
+  }
   const Shape &output = r.type(state[2].id).shape;
   const Shape &score = r.type(s.id).shape, &value = r.type(v.id).shape;
   if (score[0] != output[0] || value[0] != score[1] || value[1] != output[1]) {

@@ -68,7 +68,7 @@ View parameter(const TensorArg &tensor) {
   if (tensor.dtype == DType::index)
     return r.view(r.fail(r.where(),
                          "the tensor '" + tensor.name +
-                             "' has elements of type index; legal are f32, f16, bf16, i64, i32, i8 and i1",
+                             "' has elements of type index; legal are f32, f16, bf16, e4m3, i64, i32, i8 and i1",
                          {}, type));
   return r.view(r.parameter(tensor.name, type, r.where()));
 }

@@ -3,29 +3,33 @@
 
 #include "tegula/record.h"
 
+#include <algorithm>
 #include <bit>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 
 namespace tegula {
 namespace {
 
-double largest(DType dtype) {
-  switch (dtype) {
-  case DType::f16:
-    return 65504;
-  case DType::bf16:
-    return 0x1.fep127;
-  default:
-    return 0x1.fffffep127;
-  }
-}
+/// The numbers of a type: the largest one, and the text of NaN and of numbers that are too large.
+struct FloatFormat {
+  DType dtype;
+  double largest;
+  std::string_view nan, above, below;
+};
 
-std::string special(DType dtype, double value) {
-  std::string_view sign = std::signbit(value) && !std::isnan(value) ? "F" : "7";
-  std::string_view inf = dtype == DType::f32 ? "F800000" : dtype == DType::f16 ? "C00" : "F80";
-  std::string_view nan = dtype == DType::f32 ? "FC00000" : dtype == DType::f16 ? "E00" : "FC0";
-  return std::string("0x").append(sign).append(std::isnan(value) ? nan : inf);
+constexpr FloatFormat kFloatFormats[] = {
+    {DType::f32, 0x1.fffffep127, "0x7FC00000", "0x7F800000", "0xFF800000"},
+    {DType::f16, 65504, "0x7E00", "0x7C00", "0xFC00"},
+    {DType::bf16, 0x1.fep127, "0x7FC0", "0x7F80", "0xFF80"},
+    {DType::e4m3, 448, "0x7F", "448.0", "-448.0"}, // It has no infinity.
+};
+
+const FloatFormat &formatOf(DType dtype) {
+  auto *found = std::ranges::find(kFloatFormats, dtype, &FloatFormat::dtype);
+  assert(found != std::end(kFloatFormats) && "an integer type");
+  return *found;
 }
 
 /// Adds the decimal point that MLIR wants: "1e-05" becomes "1.0e-05".
@@ -56,8 +60,9 @@ std::string numberText(DType dtype, double value) {
   if (!isFloat(dtype))
     return std::to_string(static_cast<int64_t>(value));
   float rounded = static_cast<float>(value);
-  if (!std::isfinite(value) || !std::isfinite(rounded) || std::fabs(rounded) > largest(dtype))
-    return special(dtype, value);
+  const FloatFormat &format = formatOf(dtype);
+  if (!(std::fabs(rounded) <= format.largest))
+    return std::string(std::isnan(value) ? format.nan : std::signbit(value) ? format.below : format.above);
   char buffer[32];
   auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), rounded);
   return withPoint(std::string(buffer, end));
@@ -82,7 +87,7 @@ double numberOf(std::string_view text) {
 }
 
 std::string mlirText(const Type &type) {
-  std::string dtype(toString(type.view_rank ? inMemory(type.dtype) : type.dtype));
+  std::string dtype(toMlir(type.view_rank ? inMemory(type.dtype) : type.dtype));
   if (type.view_rank)
     return "!tile.view<" + std::to_string(type.view_rank) + "x" + dtype + ">";
   if (type.scalar())

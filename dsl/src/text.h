@@ -10,7 +10,7 @@
 namespace tegula {
 
 /// Returns a number as MLIR reads it for `dtype`: the shortest decimal that gives the same value, hexadecimal for inf
-/// and nan.
+/// and nan. A number that is too large for e4m3 becomes the largest one.
 std::string numberText(DType dtype, double value);
 std::string numberText(DType dtype, int64_t value);
 /// Returns the f32 that numberText or `dense<...>` spells.

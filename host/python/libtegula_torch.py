@@ -8,8 +8,8 @@ import torch
 
 import libtegula as tegula
 
-DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16, torch.int32: tegula.I32,
-          torch.int8: tegula.I8, torch.bool: tegula.I8}
+DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16,
+          torch.float8_e4m3fn: tegula.E4M3, torch.int32: tegula.I32, torch.int8: tegula.I8, torch.bool: tegula.I8}
 
 
 def stream_of(tensor):

@@ -54,6 +54,8 @@ int32_t typeOf(ffi::DataType type) {
     return TEGULA_F16;
   case ffi::DataType::BF16:
     return TEGULA_BF16;
+  case ffi::DataType::F8E4M3FN:
+    return TEGULA_E4M3;
   case ffi::DataType::S32:
     return TEGULA_I32;
   case ffi::DataType::PRED:

@@ -27,6 +27,8 @@ int32_t typeOf(const char *name, const Tensor &tensor) {
     return TEGULA_F16;
   case ScalarType::BFloat16:
     return TEGULA_BF16;
+  case ScalarType::Float8_e4m3fn:
+    return TEGULA_E4M3;
   case ScalarType::Long:
     return TEGULA_I64;
   case ScalarType::Int:
@@ -37,8 +39,8 @@ int32_t typeOf(const char *name, const Tensor &tensor) {
     return TEGULA_I8;
   default:
     throw std::runtime_error("argument '" + std::string(name) +
-                             "': its type is not float32, float16, bfloat16, int64, int32, int8 or "
-                             "bool");
+                             "': its type is not float32, float16, bfloat16, float8_e4m3fn, int64, int32, "
+                             "int8 or bool");
   }
 }
 

@@ -199,12 +199,12 @@ def _stream(device):
 def _dtypes():
     """Returns the types of the language by those of PyTorch."""
     import torch
-    return {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64", torch.int32: "i32",
-            torch.int8: "i8", torch.uint8: "i8", torch.bool: "i1"}
+    return {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
+            torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.uint8: "i8", torch.bool: "i1"}
 
 
 @functools.cache
 def _codes():
     """Returns the numbers of types in tegula.h by the types of PyTorch."""
-    numbers = {"f32": 0, "f16": 1, "bf16": 2, "i64": 3, "i32": 4, "i8": 5, "i1": 5}  # Conditions are bytes in memory.
+    numbers = {"f32": 0, "f16": 1, "bf16": 2, "i64": 3, "i32": 4, "i8": 5, "i1": 5, "e4m3": 6}  # Conditions are bytes in memory.
     return {dtype: numbers[name] for dtype, name in _dtypes().items()}

@@ -122,8 +122,8 @@ class Text:
 
 
 _FUNCTIONS = {"score": "score_mod", "probability": "prob_mod", "mask": "mask_mod"}  # By the lines of the text.
-_TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64", torch.int32: "i32",
-          torch.int8: "i8", torch.bool: "i1"}
+_TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3", torch.int64: "i64",
+          torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
 
 
 class Scalar:

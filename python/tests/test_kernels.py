@@ -217,6 +217,20 @@ def test_flash_attention(device, dtype, causal):
     torch.testing.assert_close(lse.double(), s.logsumexp(-1), rtol=0, atol=1e-4)
 
 
+def test_e4m3(device):
+    @tegula.kernel
+    def rounded(x: Tensor("f32", 1), narrow: Tensor("e4m3", 1), doubled: Tensor("f32", 1)):
+        value = tl.cast("e4m3", x.load(0, [64]))
+        narrow.store(0, value)
+        doubled.store(0, value * 2)
+
+    x = torch.linspace(-448, 448, 64, device=device)
+    narrow, doubled = torch.empty(64, dtype=torch.float8_e4m3fn, device=device), torch.empty(64, device=device)
+    rounded[1](x, narrow, doubled)
+    expected = x.to(torch.float8_e4m3fn).float()
+    assert torch.equal(narrow.float(), expected) and torch.equal(doubled, 2 * expected)
+
+
 def test_branches_and_variables(device):
     @tegula.kernel
     def collatz(x: Tensor("i32", 1), steps: Tensor("i32", 1), limit: Scalar("i32")):
@@ -461,7 +475,7 @@ def test_operands_are_checked():
     assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*View' and 'int'", failing(view, TypeError)[0])
     assert re.match(r"unsupported operand type\(s\) for \+: '[\w.]*Value' and 'int'", failing(large, TypeError)[0])
     assert failing(literal)[0].startswith("+1: error: ")
-    assert failing(dtype, ValueError) == ("'f64' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index", 1)
+    assert failing(dtype, ValueError) == ("'f64' is no type; legal are f32, f16, bf16, e4m3, i64, i32, i8, i1 and index", 1)
     assert failing(precision, ValueError) == ("'tf32x3' is no precision; legal are ieee and tf32", 1)
     assert failing(accumulator, TypeError)[1] == 1
     assert failing(bf16)[0].startswith("+1: error: dot: tf32 is for f32 operands, not for bf16 [8, 8] (line ")

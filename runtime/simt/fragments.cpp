@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "simt/fragments.h"
 
+#include "tegula/convert.h"
+
 #include <bit>
 #include <cmath>
 
@@ -83,6 +85,11 @@ float tanhApproximate(float x) { return std::bit_cast<float>(toTf32(std::tanh(x)
 uint32_t toBf16(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   return std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+uint32_t halvesOfE4m3(uint32_t bits) {
+  const auto half = [](uint32_t byte) -> uint32_t { return toF16(fromE4m3(uint8_t(byte))); };
+  return half(bits) | half(bits >> 8) << 16;
 }
 
 } // namespace tegula::simt

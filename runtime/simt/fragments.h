@@ -41,5 +41,7 @@ float reciprocalApproximate(float x);
 float tanhApproximate(float x);
 uint32_t toTf32(float x);
 uint32_t toBf16(float x);
+/// Converts the two low bytes, which are e4m3 numbers, to two f16 numbers.
+uint32_t halvesOfE4m3(uint32_t bits);
 
 } // namespace tegula::simt

@@ -2,6 +2,7 @@
 #include "simt/ops.h"
 
 #include "simt/block.h"
+#include "tegula/convert.h"
 
 #include <algorithm>
 #include <array>
@@ -216,6 +217,8 @@ const SimtOps simtOps = {
     .to_tf32 = toTf32,
     .to_bf16 = toBf16,
     .reciprocal = reciprocalApproximate,
+    .to_e4m3 = [](float x) -> uint32_t { return toE4m3(x); },
+    .from_e4m3x2 = halvesOfE4m3,
 };
 
 } // namespace tegula::simt

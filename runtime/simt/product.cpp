@@ -2,6 +2,7 @@
 #include "simt/product.h"
 
 #include "simt/fragments.h"
+#include "tegula/convert.h"
 
 #include <cstring>
 
@@ -9,14 +10,20 @@ namespace tegula::simt {
 namespace {
 
 float elementAt(SimtMma type, const void *piece, uint32_t index) {
-  if (type == SimtMma::tf32) {
-    uint32_t word;
-    std::memcpy(&word, static_cast<const std::byte *>(piece) + 4 * index, 4);
-    return fromTf32(word);
+  const uint32_t bytes = elementBytes(type);
+  uint32_t bits = 0; // Lanes and hosts are little-endian.
+  std::memcpy(&bits, static_cast<const std::byte *>(piece) + size_t{bytes} * index, bytes);
+  switch (type) {
+  case SimtMma::bf16:
+    return fromBf16(bits);
+  case SimtMma::f16:
+    return fromF16(bits);
+  case SimtMma::tf32:
+    return fromTf32(bits);
+  case SimtMma::e4m3:
+    return fromE4m3(static_cast<uint8_t>(bits));
   }
-  uint16_t half;
-  std::memcpy(&half, static_cast<const std::byte *>(piece) + 2 * index, 2);
-  return type == SimtMma::bf16 ? fromBf16(half) : fromF16(half);
+  return 0;
 }
 
 } // namespace

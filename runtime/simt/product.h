@@ -48,6 +48,9 @@ struct AccumulatorMatrix {
   float at(AccumulatorPlace place) const { return values[place.row * columns + place.column]; }
 };
 
+/// Returns the size of an element of an operand.
+constexpr uint32_t elementBytes(SimtMma type) { return type == SimtMma::tf32 ? 4 : type == SimtMma::e4m3 ? 1 : 2; }
+
 /// An MMA in flight. Its operands in shared memory consist of pieces of 16 bytes.
 struct Product {
   SimtWgmma what;
@@ -56,7 +59,7 @@ struct Product {
   std::vector<std::array<uint32_t, 4>> a; ///< The registers of each lane, if A is in registers.
 
   /// Returns the number of elements along K.
-  uint32_t depth() const { return what.type == static_cast<uint32_t>(SimtMma::tf32) ? 8 : 16; }
+  uint32_t depth() const { return 32 / elementBytes(static_cast<SimtMma>(what.type)); }
   /// Calls visit(address) for each piece of an operand in shared memory.
   template <class Visit> void forEachPiece(Visit visit) const;
   /// Adds the product to `sum`. memory(address) returns the address in the host's memory, or null.

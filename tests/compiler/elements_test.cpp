@@ -25,6 +25,7 @@ TEST_F(ElementsTest, LargestPowerOfF32IsThatOfCpp) {
 TEST_F(ElementsTest, LargestPowerOfNarrowNumbers) {
   EXPECT_EQ(largestPower(b.getF16Type()), 0x1p15); // The largest number is 65,504.
   EXPECT_EQ(largestPower(b.getBF16Type()), 0x1p127);
+  EXPECT_EQ(largestPower(mlir::Float8E4M3FNType::get(&context)), 0x1p8); // The largest number is 448.
 }
 
 TEST_F(ElementsTest, OnlyEightBitsOfSignificandHideTheRoundingOfExponents) {
@@ -34,7 +35,8 @@ TEST_F(ElementsTest, OnlyEightBitsOfSignificandHideTheRoundingOfExponents) {
 }
 
 TEST_F(ElementsTest, AStepOfAnMmaReads32BytesOfEachRow) {
-  for (mlir::Type type : {mlir::Type(b.getBF16Type()), mlir::Type(b.getF16Type()), mlir::Type(b.getF32Type())}) {
+  for (mlir::Type type : std::initializer_list<mlir::Type>{b.getBF16Type(), b.getF16Type(), b.getF32Type(),
+                                                           mlir::Float8E4M3FNType::get(&context)}) {
     std::optional<MmaElement> element = mmaElement(type);
     ASSERT_TRUE(element);
     EXPECT_EQ(8 * element->bytes, type.getIntOrFloatBitWidth());

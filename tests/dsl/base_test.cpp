@@ -28,8 +28,13 @@ TEST(Expected, HoldsAValueOrAStatus) {
 }
 
 TEST(DType, NamesGoBothWays) {
-  for (DType dtype : {f32, f16, bf16, i64, i32, i8, DType::i1, DType::index})
+  for (DType dtype : {f32, f16, bf16, e4m3, i64, i32, i8, DType::i1, DType::index}) {
     EXPECT_EQ(parseDType(toString(dtype)), dtype);
+    EXPECT_EQ(parseMlirType(toMlir(dtype)), dtype);
+  }
+  EXPECT_EQ(toString(e4m3), "e4m3");
+  EXPECT_EQ(toMlir(e4m3), "f8E4M3FN");
+  EXPECT_EQ(toMlir(bf16), "bf16");
   EXPECT_EQ(parseDType("float"), std::nullopt);
   EXPECT_EQ(parseDType(""), std::nullopt);
 }
@@ -37,9 +42,11 @@ TEST(DType, NamesGoBothWays) {
 TEST(DType, SizesAndKinds) {
   EXPECT_EQ(sizeOf(f32), 4u);
   EXPECT_EQ(sizeOf(bf16), 2u);
+  EXPECT_EQ(sizeOf(e4m3), 1u);
   EXPECT_EQ(sizeOf(DType::i1), 1u);
   EXPECT_EQ(sizeOf(DType::index), 8u);
   EXPECT_TRUE(isFloat(f16));
+  EXPECT_TRUE(isFloat(e4m3));
   EXPECT_FALSE(isFloat(i8));
 }
 

@@ -2,6 +2,7 @@
 // Tests of record(): parameters, pass-through arguments, exceptions, and use of the language outside record().
 #include "recorded.h"
 
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -34,6 +35,22 @@ struct Config {
   Config() = default;
   Config(const Config &) = delete;
 };
+
+TEST(Record, SpellsE4m3AndItsLiterals) {
+  auto kernel = [](View x, View out) {
+    Value loaded = x.load(0, {8}, -1e30);
+    out.store(0, select(loaded > 0, loaded, 0.3));
+    out.store(0, constant(e4m3, std::nan("")));
+    out.store(0, constant(e4m3, 1e30));
+  };
+  auto program = record("kernel", kernel, TensorArg{"x", e4m3, 1}, TensorArg{"out", e4m3, 1});
+  ASSERT_TRUE(program) << program.status().message();
+  expectContains(program->text, "%x: !tile.view<1xf8E4M3FN> {tile.name = \"x\"}");
+  expectContains(program->text, "{fill = -448.0 : f8E4M3FN}");
+  expectContains(program->text, "dense<0.3> : tensor<8xf8E4M3FN>");
+  expectContains(program->text, "arith.constant 0x7F : f8E4M3FN");
+  expectContains(program->text, "arith.constant 448.0 : f8E4M3FN");
+}
 
 TEST(Record, PassesOtherArgumentsThrough) {
   Config config;

@@ -1051,7 +1051,7 @@ TEST(Call, NamesFieldsAsTheHeaderDoes) {
   forward.variant_tensors = &bias;
   forward.variant_tensor_count = 1;
   EXPECT_EQ(context.forward(biased, forward).message(),
-            "argument 'variant_tensors[0].dtype': it is 9; it must be from 0 to 5");
+            "argument 'variant_tensors[0].dtype': it is 9; it must be from 0 to 6");
   tegula_backward_args backward = sequence.backward();
   backward.d_o.data = static_cast<char *>(backward.d_o.data) + 1;
   EXPECT_THAT(context.backward(problem(), backward).message(), HasSubstr("argument 'd_o': the data is not aligned"));

@@ -45,7 +45,7 @@ TEST(Dlpack, NoStridesMeansCOrder) {
 TEST(Dlpack, EveryElementTypeThatThereIs) {
   const std::pair<DLDataType, int32_t> rows[] = {
       {{2, 32, 1}, TEGULA_F32}, {{2, 16, 1}, TEGULA_F16}, {{4, 16, 1}, TEGULA_BF16}, {{0, 64, 1}, TEGULA_I64},
-      {{0, 32, 1}, TEGULA_I32}, {{0, 8, 1}, TEGULA_I8},   {{6, 8, 1}, TEGULA_I8}};
+      {{0, 32, 1}, TEGULA_I32}, {{0, 8, 1}, TEGULA_I8},   {{6, 8, 1}, TEGULA_I8},    {{10, 8, 1}, TEGULA_E4M3}};
   for (const auto &[type, dtype] : rows)
     EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 0, type, nullptr, nullptr, 0})->dtype, dtype);
 }

@@ -156,6 +156,7 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
   };
   EXPECT_EQ(with([](auto &) {}), "accepted");
   EXPECT_EQ(with([](auto &p) { p.dtype = i8; }), "argument 'dtype': it is i8; it must be f32, f16 or bf16");
+  EXPECT_EQ(with([](auto &p) { p.dtype = e4m3; }), "argument 'dtype': it is e4m3; it must be f32, f16 or bf16");
   EXPECT_EQ(with([](auto &p) { p.head_dim = -1; }), "argument 'head_dim': it is -1; it must be from 1 to 576");
   EXPECT_EQ(with([](auto &p) { p.head_dim = 577; }), "argument 'head_dim': it is 577; it must be from 1 to 576");
   EXPECT_EQ(with([](auto &p) { p.value_dim = 0; }), "argument 'value_dim': it is 0; it must be from 1 to 576");

@@ -180,12 +180,12 @@ TEST(VariantText, ErrorsHaveTheirLineAndColumn) {
        "line 3, column 5: an index of 'b' is a number; it must be an integer, such as "
        "i32(x)"},
       {"tensor b f32[heads]\nx = size(b, 1)", "line 3, column 13: the axis must be an integer from 0 to 0"},
-      {"tensor b f64[heads]", "line 2, column 10: expected the type of the tensor: f32, f16, bf16, i64, i32, i8 or i1"},
+      {"tensor b f64[heads]",
+       "line 2, column 10: expected the type of the tensor: f32, f16, bf16, e4m3, i64, i32, i8 or i1"},
       {"tensor b f32[rows]",
        "line 2, column 14: 'rows' is no axis; axes are batch, heads, kv_heads, seqlen_q, seqlen_k, "
        "any, up_to_seqlen_k"},
-      {"tensor b i32[heads] gradient",
-       "line 2, column 21: 'b' is i32; only tensors of f32, f16 and bf16 have a gradient"},
+      {"tensor b i32[heads] gradient", "line 2, column 21: 'b' is i32; only tensors of floats have a gradient"},
       {"tensor b f32[heads] fast", "line 2, column 21: 'fast' is unknown; a tensor may have gradient, read_once and "
                                    "broadcasts"},
       {"tensor b f32[any, any, any, any, any, any]", "line 2, column 8: 'b' has 6 axes; it may have 5"},

@@ -185,6 +185,41 @@ Expected<Program> language::recordTf32Product(int block_m, int block_n) {
   return record("tf32_product", kernel, TensorArg{"a", f32, 2}, TensorArg{"b", f32, 2}, TensorArg{"c", f32, 2});
 }
 
+Expected<Program> language::recordE4m3Product(int block_m, int block_n) {
+  auto kernel = [=](View A, View B, View C) {
+    Value i = programId(0) * block_m, j = programId(1) * block_n;
+    Var c = fill({block_m, block_n}, 0.0);
+    for (Value k : range(0, A.dim(1), 128))
+      c = dot(A.load({i, k}, {block_m, 128}), B.load({k, j}, {128, block_n}), c);
+    C.store({i, j}, c);
+  };
+  return record("e4m3_product", kernel, TensorArg{"a", e4m3, 2}, TensorArg{"b", e4m3, 2}, TensorArg{"c", f32, 2});
+}
+
+Expected<Program> language::recordE4m3ProductOfColumns(int block_m, int block_n) {
+  auto kernel = [=](View A, View B, View C) {
+    Value i = programId(0) * block_m, j = programId(1) * block_n;
+    Var c = fill({block_m, block_n}, 0.0);
+    for (Value k : range(0, A.dim(1), 128))
+      c = dot(A.load({i, k}, {block_m, 128}), transpose(B.load({j, k}, {block_n, 128})), c);
+    C.store({i, j}, c);
+  };
+  return record("e4m3_columns", kernel, TensorArg{"a", e4m3, 2}, TensorArg{"b", e4m3, 2}, TensorArg{"c", f32, 2});
+}
+
+Expected<Program> language::recordE4m3ProductOfAComputedTile() {
+  auto kernel = [](View A, View B, View C) {
+    Value i = programId(0) * 64;
+    Var c = fill({64, 128}, 0.0);
+    for (Value k : range(0, A.dim(1), 128)) {
+      Value doubled = cast(e4m3, cast(f32, A.load({i, k}, {64, 128})) * 2.0);
+      c = dot(doubled, B.load({k, 0}, {128, 128}), c);
+    }
+    C.store({i, 0}, c);
+  };
+  return record("e4m3_computed", kernel, TensorArg{"a", e4m3, 2}, TensorArg{"b", e4m3, 2}, TensorArg{"c", f32, 2});
+}
+
 Expected<Program> language::recordTf32Rows() {
   auto kernel = [](View A, View B, View C) {
     Value b = B.load({0, 0}, {32, 128}); // [32, 128]

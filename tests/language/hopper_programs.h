@@ -56,6 +56,13 @@ Expected<Program> recordSplitProductInTurns();
 /// the rows of both operands, so B must be transposed.
 Expected<Program> recordTf32Product(int block_m, int block_n);
 
+/// C = A B with a [m, k] and b [k, n] of e4m3 and c [m, n] of f32. B must be transposed for the same reason.
+Expected<Program> recordE4m3Product(int block_m, int block_n);
+/// C = A B^T with b [n, k], of which no role transposes a tile.
+Expected<Program> recordE4m3ProductOfColumns(int block_m, int block_n);
+/// C = (2 A) B, of which threads hold 2 A. b is [k, 128].
+Expected<Program> recordE4m3ProductOfAComputedTile();
+
 /// C += A B, 64 rows after 64 rows, with a depth of 32 and 128 columns. B is transposed once, before the loop.
 Expected<Program> recordTf32Rows();
 

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <span>
@@ -40,12 +41,46 @@ struct Bf16 {
   }
 };
 
+/// The bits of an e4m3 number. The conversions follow from the definition of the type, without arithmetic on bits.
+struct E4m3 {
+  uint8_t bits = 0;
+  E4m3() = default;
+  /// Takes the nearest number, or the one with the even code of two. The largest one stands for all that are larger.
+  E4m3(float x) {
+    constexpr int nan = 0x7f;
+    double least = std::numeric_limits<double>::infinity();
+    bits = std::isnan(x) ? nan : 0;
+    for (int code = 0; code < nan && !std::isnan(x); ++code) {
+      const double distance = std::fabs(std::fabs(double{x}) - valueOf(uint8_t(code)));
+      if (distance < least || (distance == least && code % 2 == 0)) {
+        least = distance;
+        bits = uint8_t(code);
+      }
+    }
+    if (!std::isnan(x) && std::signbit(x))
+      bits |= 0x80;
+  }
+  operator float() const { return valueOf(bits); }
+
+  static float valueOf(uint8_t code) {
+    const int sign = code >> 7, exponent = code >> 3 & 0xf, fraction = code & 7;
+    if (exponent == 0xf && fraction == 7)
+      return std::numeric_limits<float>::quiet_NaN();
+    const double magnitude =
+        exponent == 0 ? fraction / 8.0 * std::pow(2.0, -6) : (1 + fraction / 8.0) * std::pow(2.0, exponent - 7);
+    return static_cast<float>(sign ? -magnitude : magnitude);
+  }
+};
+
 template <class T> struct DTypeOf;
 template <> struct DTypeOf<float> {
   static constexpr DType value = f32;
 };
 template <> struct DTypeOf<Bf16> {
   static constexpr DType value = bf16;
+};
+template <> struct DTypeOf<E4m3> {
+  static constexpr DType value = e4m3;
 };
 template <> struct DTypeOf<int64_t> {
   static constexpr DType value = i64;

@@ -145,6 +145,13 @@ TEST(ProductMutants, OfATransposedOperand) {
   EXPECT_THAT(product.survivors({}), IsEmpty());
 }
 
+TEST(ProductMutants, OfATransposedOperandOfE4m3) {
+  Mutated product(recordE4m3Product(128, 128), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1, .y = 1}, {{e4m3, {100, 528}}, {e4m3, {528, 112}}, {f32, {100, 112}}}, gap);
+  EXPECT_THAT(product.survivors({}), IsEmpty());
+}
+
 /// A warp meets before it hands a tile to the adder, closes the channel, or gives the slot back, because a GPU counts
 /// whole warps at a barrier; the executor counts lanes.
 const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 3}};

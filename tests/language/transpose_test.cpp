@@ -116,12 +116,88 @@ TEST(Transpose, OfAComputedTile) {
   checkProduct(p.a, p.b, p.c);
 }
 
+//===-- Elements of 8 bits ----------------------------------------------------------------------------------------===//
+
+/// A product of integers of which GPUs add all sums exactly, too: their 8-bit MMAs keep about 14 bits.
+struct E4m3Product {
+  Array<E4m3> a, b;
+  Array<float> c;
+
+  E4m3Product(int64_t m, int64_t n, int64_t k) : a(integers({m, k}, 1)), b(integers({k, n}, 2)), c({m, n}, 7.0f) {}
+
+  static Array<E4m3> integers(std::vector<int64_t> shape, int seed) {
+    Array<E4m3> result = Array<E4m3>::random(std::move(shape), seed, -3, 3);
+    for (E4m3 &x : result.data)
+      x = std::round(float(x));
+    return result;
+  }
+
+  /// Runs a program whose right operand is `right`, and compares with `scale` times the product.
+  void runAndCheck(const Expected<Program> &program, Grid grid, Array<E4m3> &right, float scale = 1) {
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    OnDevice<E4m3> on_a(a), on_b(right);
+    OnDevice<float> on_c(c);
+    launch(*program, grid, {on_a.ref(), on_b.ref(), on_c.ref()}, kSchedule);
+    ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+    for (int64_t i = 0; i < c.shape[0]; ++i)
+      for (int64_t j = 0; j < c.shape[1]; ++j)
+        ASSERT_EQ(c(i, j), scale * productElement(a, b, i, j).sum) << i << ", " << j;
+  }
+};
+
+TEST(TransposeE4m3, HasARoleOfItsOwn) {
+  const Expected<Program> program = recordE4m3Product(128, 128);
+  EXPECT_THAT(textOf(*program, kSchedule, "roles"),
+              AllOf(HasSubstr("transpose warps 2"), HasSubstr("from load to [transpose]"),
+                    HasSubstr("from transpose to [compute]")));
+  EXPECT_THAT(ptxOf(*program, kSchedule), HasSubstr("m64n128k32.f32.e4m3.e4m3"));
+}
+
+TEST(TransposeE4m3, WholeTiles) {
+  E4m3Product p(128, 128, 256);
+  p.runAndCheck(recordE4m3Product(128, 128), {.x = 1, .y = 1}, p.b);
+}
+
+TEST(TransposeE4m3, TilesThatEndOutside) {
+  E4m3Product p(136, 208, 336);
+  p.runAndCheck(recordE4m3Product(128, 128), {.x = 2, .y = 2}, p.b);
+}
+
+/// Rows of 65 elements keep TMA from addressing B: one warp copies the tiles.
+TEST(TransposeE4m3, OfTilesThatAWarpCopies) {
+  E4m3Product p(136, 65, 150);
+  p.runAndCheck(recordE4m3Product(128, 128), {.x = 2, .y = 1}, p.b);
+}
+
+TEST(TransposeE4m3, WideTilesAreTransposedByAllWarps) {
+  EXPECT_THAT(textOf(*recordE4m3Product(128, 256), kSchedule, "roles"), Not(HasSubstr("transpose warps")));
+  E4m3Product p(72, 264, 160);
+  p.runAndCheck(recordE4m3Product(128, 256), {.x = 1, .y = 2}, p.b);
+}
+
+TEST(TransposeE4m3, NothingIsTransposedIfTheDepthLiesAlongTheRows) {
+  const Expected<Program> program = recordE4m3ProductOfColumns(128, 128);
+  EXPECT_THAT(textOf(*program, kSchedule, "roles"), AllOf(HasSubstr("sm.wgmma"), Not(HasSubstr("transpose warps"))));
+  E4m3Product p(136, 144, 272);
+  Array<E4m3> columns({144, 272});
+  for (int64_t k = 0; k < 272; ++k)
+    for (int64_t j = 0; j < 144; ++j)
+      columns(j, k) = p.b(k, j);
+  p.runAndCheck(program, {.x = 2, .y = 2}, columns);
+}
+
+TEST(TransposeE4m3, OfAComputedLeftOperand) {
+  E4m3Product p(136, 128, 256);
+  p.runAndCheck(recordE4m3ProductOfAComputedTile(), {.x = 3}, p.b, 2);
+}
+
 TEST(Transpose, PtxasAssemblesIt) {
   if (!testing::hasAssembler())
     return missingTool("ptxas");
   for (const Expected<Program> &program :
        {recordTf32Product(128, 128), recordTf32Product(128, 96), recordTf32Product(128, 256), recordTf32Rows(),
-        recordTf32Square(), recordDrawnTf32Product()}) {
+        recordTf32Square(), recordDrawnTf32Product(), recordE4m3Product(128, 128), recordE4m3Product(128, 256),
+        recordE4m3ProductOfColumns(128, 128), recordE4m3ProductOfAComputedTile()}) {
     Expected<testing::Assembled> assembled = testing::assemble(ptxOf(*program, kSchedule));
     ASSERT_TRUE(assembled.ok()) << assembled.status().message();
     EXPECT_EQ(assembled->report.spill_bytes, 0);

@@ -334,4 +334,25 @@ TEST(SimtConformance, Functions) {
   EXPECT_EQ(std::bit_cast<float>(out[5 + 4]), -1);
 }
 
+void narrowFloats(const Me &me) {
+  const uint32_t word = me.load(me.thread());
+  me.store(2 * me.thread(), me.ops->to_e4m3(std::bit_cast<float>(word)));
+  me.store(2 * me.thread() + 1, me.ops->from_e4m3x2(word));
+}
+
+TEST(SimtConformance, NarrowFloats) {
+  std::vector<int32_t> in(32, 0);
+  in[0] = std::bit_cast<int32_t>(-1.0625F); // Halfway between two e4m3 numbers: rounds to even.
+  in[1] = std::bit_cast<int32_t>(1e9F);     // The largest number.
+  in[2] = std::bit_cast<int32_t>(NAN);
+  in[3] = 0x7eb8; // 448 and -1.
+  in[4] = 0x0180; // The least subnormal number and -0.
+  const auto out = results({.kernel = asKernel<narrowFloats>, .in = in, .out_words = 64});
+  EXPECT_EQ(out[0], 0xb8);
+  EXPECT_EQ(out[2], 0x7e);
+  EXPECT_EQ(out[4], 0x7f);
+  EXPECT_EQ(uint32_t(out[7]), 0x5f00bc00);
+  EXPECT_EQ(uint32_t(out[9]), 0x18008000);
+}
+
 } // namespace

@@ -20,7 +20,9 @@ struct ProductCase {
   uint32_t swizzle = 128; ///< Bytes.
   bool aInRegisters = false, aTransposed = false, bTransposed = false;
 
-  uint32_t elementBytes() const { return type == SimtMma::tf32 ? 4 : 2; }
+  uint32_t elementBytes() const { return type == SimtMma::tf32 ? 4 : type == SimtMma::e4m3 ? 1 : 2; }
+  /// Returns true if no instruction transposes operands: they must be K-major.
+  bool mustBeKMajor() const { return elementBytes() != 2; }
   uint32_t stepDepth() const { return 32 / elementBytes(); }
   uint32_t depth() const { return kSteps * stepDepth(); }
 };
@@ -101,7 +103,16 @@ inline std::pair<uint32_t, uint32_t> place(uint32_t lane, uint32_t i) {
   return {row, i / 4 * 8 + lane % 4 * 2 + i % 2};
 }
 
+/// Returns the bits of a number with at most four significant bits, which is no subnormal one.
+inline uint32_t e4m3BitsOf(float x) {
+  int exponent = 0;
+  const float fraction = std::frexp(std::abs(x), &exponent);
+  return x == 0 ? 0 : (x < 0 ? 0x80U : 0U) | uint32_t(exponent + 6) << 3 | (uint32_t(fraction * 16) & 7);
+}
+
 inline uint32_t bitsOf(SimtMma type, float x) {
+  if (type == SimtMma::e4m3)
+    return e4m3BitsOf(x);
   if (type == SimtMma::bf16)
     return std::bit_cast<uint32_t>(x) >> 16;
   if (type == SimtMma::tf32)
@@ -119,9 +130,10 @@ struct MmaOperands {
 
   MmaOperands(const ProductCase &of, uint64_t seed) {
     std::mt19937_64 random(seed);
+    const int most = of.type == SimtMma::e4m3 ? 8 : 32; // e4m3 holds all multiples of 1/8 up to 1.
     const auto fill = [&](std::vector<float> &values, size_t count) {
       for (size_t i = 0; i < count; ++i)
-        values.push_back(float(int(random() % 65) - 32) / 8);
+        values.push_back(float(int(random() % (2 * most + 1)) - most) / 8);
     };
     fill(a, size_t{kRows} * of.depth());
     fill(b, size_t{of.columns} * of.depth());

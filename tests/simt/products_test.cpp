@@ -74,14 +74,14 @@ void expectProduct(const ProductCase &c, uint64_t seed) {
 }
 
 void expectProducts(ProductCase c) {
-  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32})
+  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32, SimtMma::e4m3})
     for (uint32_t swizzle : {0, 32, 64, 128})
       for (uint32_t columns : {64, 128, 192}) {
         c.type = type;
         c.swizzle = swizzle;
         c.columns = columns;
-        if (type == SimtMma::tf32 && (c.aTransposed || c.bTransposed))
-          continue; // K-major only.
+        if (c.mustBeKMajor() && (c.aTransposed || c.bTransposed))
+          continue;
         SCOPED_TRACE(testing::Message() << int(type) << " swizzle " << swizzle << " columns " << columns);
         expectProduct(c, swizzle + columns);
       }

@@ -295,7 +295,8 @@ void addProgramOptions(CLI::App &command, ProgramOptions &o, bool required) {
           "Program instances of PROGRAM, such as \"ceildiv(q.2,64),q.1,q.0\";\nq.2 is dimension 2 of q, if --arg gives "
           "a number; one for all\nfiles, or one for each");
   addNumber(command, "--tolerance", o.tolerance, 1e-30, 1e6,
-            "The error of PROGRAM's outputs, as a part of their largest number\n(bf16: 2^-7, f16: 2^-10, f32: 2^-16)");
+            "The error of PROGRAM's outputs, as a part of their largest number\n(e4m3: 2^-3, bf16: 2^-7, f16: 2^-10, "
+            "f32: 2^-16)");
 }
 
 void addRowGaps(CLI::App &command, ProgramOptions &o) {

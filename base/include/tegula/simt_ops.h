@@ -32,9 +32,9 @@ enum class SimtRegister : uint32_t {
 enum class SimtShuffle : uint32_t { lane_xor, index };
 enum class SimtVote : uint32_t { any, all, ballot };
 enum class SimtAtomic : uint32_t { f32, i32 };
-/// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8.
-/// Accumulators are f32.
-enum class SimtMma : uint32_t { bf16, f16, tf32 };
+/// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16, m64nNk8, and
+/// m64nNk32 of e4m3. Accumulators are f32.
+enum class SimtMma : uint32_t { bf16, f16, tf32, e4m3 };
 /// The accesses that a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
 enum class SimtFence : uint32_t { async_proxy, mbarrier_init };
 /// Kind of a bulk copy: into shared memory; out of it; out of it, with an f32 addition to the elements in global
@@ -147,12 +147,14 @@ struct SimtOps {
   /// Computes d = a * b + c of a warp. a, b, c and d are the lane's registers of the fragments. c and d are four f32; a
   /// register of a or b holds one tf32 or a pair of 16-bit elements.
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
-  float (*exp2)(float);       ///< Subnormal operands and results are 0.
-  float (*log2)(float);       ///< Subnormal operands are 0.
-  float (*tanh)(float);       ///< Relative error below 2^-10.9.
-  uint32_t (*to_tf32)(float); ///< Rounds to nearest, ties away from zero.
-  uint32_t (*to_bf16)(float); ///< Rounds to nearest, ties to even; the result is in the low half.
-  float (*reciprocal)(float); ///< Subnormal operands and results are 0.
+  float (*exp2)(float);              ///< Subnormal operands and results are 0.
+  float (*log2)(float);              ///< Subnormal operands are 0.
+  float (*tanh)(float);              ///< Relative error below 2^-10.9.
+  uint32_t (*to_tf32)(float);        ///< Rounds to nearest, ties away from zero.
+  uint32_t (*to_bf16)(float);        ///< Rounds to nearest, ties to even; the result is in the low half.
+  float (*reciprocal)(float);        ///< Subnormal operands and results are 0.
+  uint32_t (*to_e4m3)(float);        ///< Rounds to nearest, ties to even; the result is in the low byte.
+  uint32_t (*from_e4m3x2)(uint32_t); ///< Casts each of the two low bytes to f16.
 };
 
 /// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for

@@ -123,6 +123,26 @@ func.func @bf16_is_held_as_f32(%x: !tile.view<1xbf16>) {
 
 // -----
 
+// e4m3 is a byte in memory, and an f32 elsewhere. Its conversions are arithmetic.
+// CHECK-LABEL: func @e4m3_is_held_as_f32
+// CHECK: vector.load {{.*}} vector<8xi8>
+// CHECK-NOT: f8E4M3FN
+// CHECK-NOT: arith.extf
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK-NOT: arith.truncf
+// CHECK: arith.trunci {{.*}} vector<8xi8>
+func.func @e4m3_is_held_as_f32(%x: !tile.view<1xf8E4M3FN>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xf8E4M3FN> -> tensor<8xf8E4M3FN>
+  %w = arith.extf %a : tensor<8xf8E4M3FN> to tensor<8xf32>
+  %s = arith.addf %w, %w : tensor<8xf32>
+  %n = arith.truncf %s : tensor<8xf32> to tensor<8xf8E4M3FN>
+  tile.store %n, %x[%c0] : tensor<8xf8E4M3FN>, !tile.view<1xf8E4M3FN>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func @iterations_are_dynamic
 // CHECK: scf.while : () -> i32 {
 // CHECK: %[[NUMBER:.*]] = memref.atomic_rmw addi %c1_i32

@@ -12,6 +12,7 @@ class Pass;
 namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createPlanProducts();
+std::unique_ptr<mlir::Pass> createWidenProducts();
 std::unique_ptr<mlir::Pass> createAssignLayouts();
 std::unique_ptr<mlir::Pass> createDeferReductions();
 

@@ -8,7 +8,7 @@ include "mlir/Pass/PassBase.td"
 def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{
-    With `tile.roles = "load"`, each `tile.dot` of bf16 or f16 that fits gets two attributes. `tile.flipped` says
+    With `tile.roles = "load"`, each `tile.dot` that fits gets two attributes. `tile.flipped` says
     whether `dot(a, b)` is computed as the transpose of `dot(b^T, a^T)`. `tile.warpgroups = [wm, wn]` divides the rows
     and columns of what is computed. An attribute that is already there is kept. Dots whose results elementwise ops,
     loops or branches tie together get the same decision. The pass tries all combinations and takes the lowest modelled
@@ -28,6 +28,27 @@ def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
     %s = tile.dot %q, %k {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs} : ...
     ```
   }];
+}
+
+def WidenProducts : Pass<"widen-products", "::mlir::ModuleOp"> {
+  let summary = "casts operands of 8 bits to f16 for MMAs of single warps";
+  let description = [{
+    Each e4m3 number is an f16 number, so the products are the same. Dots that warpgroups compute stay as they are. An
+    example, abridged from tests/widen-products.mlir (`@of_e4m3`). Before:
+
+    ```mlir
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<64x32xf8E4M3FN>, tensor<64x32xf8E4M3FN> -> tensor<64x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %wide_a = arith.extf %a : tensor<64x32xf8E4M3FN> to tensor<64x32xf16>
+    %wide_b = arith.extf %b : tensor<64x32xf8E4M3FN> to tensor<64x32xf16>
+    %s = tile.dot %wide_a, %wide_b {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {

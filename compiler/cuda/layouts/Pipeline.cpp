@@ -12,6 +12,7 @@ void registerLayoutsPasses() { registerCudaLayoutsPasses(); }
 
 void buildLayoutsPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanProducts());
+  passes.addPass(createWidenProducts());
   passes.addPass(createAssignLayouts());
   passes.addPass(createDeferReductions());
 }

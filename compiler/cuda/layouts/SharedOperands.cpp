@@ -100,7 +100,7 @@ private:
   static bool takesFromRegisters(PlannedDot planned, Side side) {
     tile::DotOp dot = planned.dot;
     if (side != lhs || !onTensorCores(dot) || (dot.getTransposeLhs() && !onWarpgroups(dot)) ||
-        dot.getLhs().getType().getElementType().isF32() || dot.getLhs().getDefiningOp<tile::LoadOp>())
+        dot.getLhs().getType().getElementTypeBitWidth() != 16 || dot.getLhs().getDefiningOp<tile::LoadOp>())
       return false;
     sm::LayoutAttr needed = operandLayout(dot, planned.grid);
     return sm::layoutOf(dot.getLhs()) == (dot.getTransposeLhs() ? sm::permuted(needed, {1, 0}) : needed);

@@ -13,7 +13,7 @@ def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
 
     - An `sm.load_shared` gets `tile.role = "load"` if its position follows from scalars and loop variables alone, TMA
       can copy it, and its readers are MMAs and reads, at least one of them an `sm.wgmma`. A tile that must be
-      transposed has at most 4,096 elements. A remark at each such load in a loop that stays with all warps says why.
+      transposed has at most 16 KiB. A remark at each such load in a loop that stays with all warps says why.
     - A `tile.load` of 1-, 2- or 4-byte elements in a loop gets it if it is a matrix of at least 1,024 elements of which
       each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
     - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The role

@@ -61,10 +61,10 @@ static Demand demandOfLoads(int64_t accumulators) {
 
 constexpr int64_t kForAddresses = 40; ///< The registers that a thread needs beside the elements that it holds.
 
-/// Returns the needs of the role that transposes tiles of which a thread holds at most `elements`, in registers.
-static Demand demandOfTransposes(int64_t elements) {
+/// Returns the needs of the role that transposes tiles of which a thread holds at most `words`.
+static Demand demandOfTransposes(int64_t words) {
   constexpr int64_t unit = 8;
-  const auto registers = static_cast<int64_t>(llvm::alignTo(kForAddresses + elements, unit));
+  const auto registers = static_cast<int64_t>(llvm::alignTo(kForAddresses + words, unit));
   return {registers, registers};
 }
 
@@ -173,8 +173,8 @@ private:
   static std::string whyNotOperand(sm::LoadSharedOp load) {
     if (!feedsWgmma(readTileOf(load)))
       return "ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose";
-    if (transposeOf(load) && ShapedType::getNumElements(load.getType().getShape()) > kMostTransposed)
-      return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " elements, in registers";
+    if (transposeOf(load) && load.getType().bytes() > kMostTransposed)
+      return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " bytes, in registers";
     return whyNotProducerLoaded(load);
   }
 
@@ -223,22 +223,23 @@ private:
     return success();
   }
 
-  /// Returns the elements of a tile that a thread of the role `transpose` holds.
-  static int64_t elementsOfThread(sm::TransposeOp transpose) {
+  /// Returns the words of a tile that a thread of the role `transpose` holds.
+  static int64_t wordsOfThread(sm::TransposeOp transpose) {
+    constexpr int64_t bytesOfWord = 4;
     auto tile = cast<sm::SharedType>(transpose.getSource().getType());
-    return sm::countOf(transposingLayout(tile, kTransposeWarps).getRegisters());
+    return sm::countOf(transposingLayout(tile, kTransposeWarps).getRegisters()) * tile.elementBytes() / bytesOfWord;
   }
 
   bool isPlanned(Operation *op) const { return llvm::is_contained(llvm::make_first_range(planned_), op); }
 
   //===-- Roles ---------------------------------------------------------------------------------------------------===//
 
-  /// Returns the most elements that a thread of the role `transpose` holds; 0 if there is no such role.
-  int64_t transposedElements() const {
+  /// Returns the most words that a thread of the role `transpose` holds; 0 if there is no such role.
+  int64_t transposedWords() const {
     int64_t most = 0;
     for (auto [op, role] : planned_)
       if (auto transpose = dyn_cast<sm::TransposeOp>(op))
-        most = std::max(most, elementsOfThread(transpose));
+        most = std::max(most, wordsOfThread(transpose));
     return most;
   }
 
@@ -260,7 +261,7 @@ private:
 
   /// Leaves the transposes to the role that computes if no other role may have them.
   void keepRegisters() {
-    const int64_t transposed = transposedElements();
+    const int64_t transposed = transposedWords();
     if (!transposed || mayTranspose(transposed))
       return;
     llvm::erase_if(planned_, [&](auto entry) {
@@ -275,7 +276,7 @@ private:
     if (function_->hasAttr(kRoles))
       return success();
     const int64_t warps = setting("tile.num_warps", 4), instances = setting("tile.instances_per_sm", 1);
-    const int64_t transposed = transposedElements();
+    const int64_t transposed = transposedWords();
     const Registers registers = registersWith(transposed);
     if (registers.compute < sm::kMinRegisters)
       return function_.emitError("num_warps of ")

@@ -68,6 +68,19 @@ define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
   ret void
 }
 
+; The first number is in the upper half of the word.
+; CHECK-LABEL: .visible .entry narrow_floats(
+define ptx_kernel void @narrow_floats(float %x, float %y) {
+  ; CHECK: cvt.rn.satfinite.e4m3x2.f32 %rs[[E:[0-9]+]], %r[[X:[0-9]+]], %r[[Y:[0-9]+]];
+  %1 = call i16 @llvm.nvvm.ff.to.e4m3x2.rn(float %x, float %y)
+  ; CHECK: cvt.rn.f16x2.e4m3x2 %r[[H:[0-9]+]], %rs[[E]];
+  %2 = call <2 x half> @llvm.nvvm.e4m3x2.to.f16x2.rn(i16 %1)
+  %3 = bitcast <2 x half> %2 to i32
+  ; CHECK: st %r[[H]];
+  call void asm sideeffect "st $0;", "r"(i32 %3)
+  ret void
+}
+
 declare i32 @llvm.nvvm.bmsk.clamp(i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)

@@ -124,6 +124,33 @@ define ptx_kernel void @bits(i64 %w) {
   ret void
 }
 
+; Bytes go from words to a word, and no register holds a single one.
+; CHECK-LABEL: .visible .entry bytes_of_words(
+define ptx_kernel void @bytes_of_words(i32 %a, i32 %b, i32 %c) {
+  %x = bitcast i32 %a to <4 x i8>
+  %y = bitcast i32 %b to <4 x i8>
+  %z = bitcast i32 %c to <4 x i8>
+  ; CHECK-DAG: ld.param.b32 %r[[A:[0-9]+]], [bytes_of_words_param_0];
+  ; CHECK-DAG: ld.param.b32 %r[[B:[0-9]+]], [bytes_of_words_param_1];
+  ; CHECK-DAG: ld.param.b32 %r[[C:[0-9]+]], [bytes_of_words_param_2];
+  ; CHECK-NOT: shr
+  ; 0x5140 interleaves the low halves of two words. The first result takes bytes 2 and 3 of that, and bytes 0 and 1 of
+  ; the third word: 0x5432.
+  ; CHECK: prmt.b32 %r[[P:[0-9]+]], %r[[A]], %r[[B]], 20800;
+  ; CHECK-NEXT: prmt.b32 %r[[Q:[0-9]+]], %r[[P]], %r[[C]], 21554;
+  %p = shufflevector <4 x i8> %x, <4 x i8> %y, <4 x i32> <i32 1, i32 5, i32 poison, i32 poison>
+  %q = shufflevector <4 x i8> %p, <4 x i8> %z, <4 x i32> <i32 0, i32 1, i32 4, i32 5>
+  %w = bitcast <4 x i8> %q to i32
+  ; The second result needs the same halves: 0x7610.
+  ; CHECK-NEXT: prmt.b32 %r[[R:[0-9]+]], %r[[P]], %r[[C]], 30224;
+  ; CHECK-NEXT: st %r[[Q]], %r[[R]];
+  %r = shufflevector <4 x i8> %x, <4 x i8> %y, <4 x i32> <i32 0, i32 4, i32 poison, i32 poison>
+  %s = shufflevector <4 x i8> %r, <4 x i8> %z, <4 x i32> <i32 0, i32 1, i32 6, i32 7>
+  %v = bitcast <4 x i8> %s to i32
+  call void asm sideeffect "st $0, $1;", "r,r"(i32 %w, i32 %v)
+  ret void
+}
+
 ; Elements of the same size stay where they are.
 ; CHECK-LABEL: .visible .entry same_elements(
 define ptx_kernel void @same_elements(float %x) {

@@ -39,7 +39,7 @@ func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_integers(%a: !sm.shared<64x64xi16, 128>, %b: !sm.shared<64x64xi16, 128>) {
-  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16, f32 or f8E4M3FN in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 64 : !sm.shared<64x64xi16, 128>, !sm.shared<64x64xi16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
@@ -63,7 +63,7 @@ func.func @product_of_two_types(%a: !sm.shared<64x64xf16, 128>, %b: !sm.shared<6
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{its operands must be bf16, f16 or f32 in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be bf16, f16, f32 or f8E4M3FN in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>

@@ -49,7 +49,7 @@ func.func @dot_to_a_wrong_shape(%a: tensor<64x128xf32>, %b: tensor<32x128xf32>) 
 // -----
 
 func.func @dot_of_integers(%a: tensor<4x4xi8>) {
-  // expected-error @+1 {{operand #0 must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<4x4xi8>'}}
+  // expected-error @+1 {{operand #0 must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit float or 16-bit float or bfloat16 type or f8E4M3FN type values, but got 'tensor<4x4xi8>'}}
   %0 = tile.dot %a, %a : tensor<4x4xi8>, tensor<4x4xi8> -> tensor<4x4xf32>
   return
 }

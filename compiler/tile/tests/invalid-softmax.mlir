@@ -116,6 +116,15 @@ func.func @sum_of_another_shape_than_max(%m: tensor<4xf32>, %l: tensor<8xf32>) {
 
 // -----
 
+func.func @values_of_8_bits(%s: tensor<4x8xf32>, %v: tensor<8x16xf8E4M3FN>, %m: tensor<4xf32>, %o: tensor<4x16xf32>) {
+  // expected-error-re @+1 {{'tile.softmax_update' op operand #1 must be tile {{.*}} of 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<8x16xf8E4M3FN>'}}
+  %0:3 = tile.softmax_update %s, %v, %m, %m, %o
+    : tensor<4x8xf32>, tensor<8x16xf8E4M3FN>, tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  return
+}
+
+// -----
+
 func.func @keep_of_other_keys(%s: tensor<4x8xf32>, %v: tensor<8x16xf32>, %m: tensor<4xf32>, %o: tensor<4x16xf32>, %keep: tensor<4x16xi1>) {
   // expected-error @+1 {{'tile.softmax_update' op keep is 4x16; expected 4x8}}
   %0:3 = tile.softmax_update %s, %v, %m, %m, %o keep %keep

@@ -15,12 +15,12 @@ func.func private @rank_0(!tile.view<0xf32>)
 
 // -----
 
-// expected-error @+1 {{a view of 'i1'; tensors in memory hold f32, f16, bf16, i64, i32 or i8}}
+// expected-error @+1 {{a view of 'i1'; tensors in memory hold f32, f16, bf16, f8E4M3FN, i64, i32 or i8}}
 func.func private @conditions_in_memory(!tile.view<1xi1>)
 
 // -----
 
-// expected-error @+1 {{a view of 'index'; tensors in memory hold f32, f16, bf16, i64, i32 or i8}}
+// expected-error @+1 {{a view of 'index'; tensors in memory hold f32, f16, bf16, f8E4M3FN, i64, i32 or i8}}
 func.func private @positions_in_memory(!tile.view<1xindex>)
 
 // -----

@@ -173,4 +173,17 @@ func.func @sums_and_reports(%arg0: tensor<64x32xf32>, %arg1: tensor<1xi32>) {
   tile.report_element "exp"[%arg1, %arg1] of tensor<64x32xf32> : tensor<1xi32>
   return
 }
+
+//      CHECK:  func.func @e4m3(%arg0: !tile.view<1xf8E4M3FN>, %arg1: index) {
+// CHECK-NEXT:    %0 = tile.load %arg0[%arg1] {fill = -4.480000e+02 : f8E4M3FN} : !tile.view<1xf8E4M3FN> -> tensor<8xf8E4M3FN>
+// CHECK-NEXT:    %1 = tile.gather %arg0[%arg1] : !tile.view<1xf8E4M3FN>, index -> f8E4M3FN
+// CHECK-NEXT:    %2 = tile.broadcast %1 : f8E4M3FN -> tensor<8xf8E4M3FN>
+// CHECK-NEXT:    tile.store %2, %arg0[%arg1] : tensor<8xf8E4M3FN>, !tile.view<1xf8E4M3FN>
+func.func @e4m3(%arg0: !tile.view<1xf8E4M3FN>, %arg1: index) {
+  %0 = tile.load %arg0[%arg1] {fill = -448.0 : f8E4M3FN} : !tile.view<1xf8E4M3FN> -> tensor<8xf8E4M3FN>
+  %1 = tile.gather %arg0[%arg1] : !tile.view<1xf8E4M3FN>, index -> f8E4M3FN
+  %2 = tile.broadcast %1 : f8E4M3FN -> tensor<8xf8E4M3FN>
+  tile.store %2, %arg0[%arg1] : tensor<8xf8E4M3FN>, !tile.view<1xf8E4M3FN>
+  return
+}
 }

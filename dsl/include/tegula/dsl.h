@@ -6,7 +6,7 @@
 //   View    a tensor argument, or a slice of it  (loads and stores handle bounds)
 //
 // Arithmetic follows numpy: scalars and dimensions of size 1 repeat. A C++ literal takes the other operand's type; a
-// position (`index`) takes an integer tile's type; f16 and bf16 are widened to f32, so only `cast` rounds.
+// position (`index`) takes an integer tile's type; narrower floats are widened to f32, so only `cast` rounds.
 // docs/language.md is the reference.
 #pragma once
 

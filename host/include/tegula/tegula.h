@@ -166,7 +166,16 @@ tegula_status tegula_context_counters(const tegula_context *context, tegula_coun
 
 /*===-- Attention -------------------------------------------------------------------------------------------------===*/
 
-enum { TEGULA_F32 = 0, TEGULA_F16 = 1, TEGULA_BF16 = 2, TEGULA_I64 = 3, TEGULA_I32 = 4, TEGULA_I8 = 5 };
+/* E4M3 is the type float8_e4m3fn of PyTorch and JAX. */
+enum {
+  TEGULA_F32 = 0,
+  TEGULA_F16 = 1,
+  TEGULA_BF16 = 2,
+  TEGULA_I64 = 3,
+  TEGULA_I32 = 4,
+  TEGULA_I8 = 5,
+  TEGULA_E4M3 = 6
+};
 
 /* The keys that a query sees: all, or keys up to its own position, counted from the first or from the last query. */
 enum { TEGULA_CAUSAL_NONE = 0, TEGULA_CAUSAL_TOP_LEFT = 1, TEGULA_CAUSAL_BOTTOM_RIGHT = 2 };

@@ -178,14 +178,14 @@ namespace details {
 
 /// Returns the TEGULA_... constant of a DLDataType; -1 if there is none.
 template <class DataType> int32_t dtypeOf(const DataType &type) {
-  enum { integer = 0, floating = 2, bfloat = 4, boolean = 6 }; // DLDataTypeCode
+  enum { integer = 0, floating = 2, bfloat = 4, boolean = 6, float8_e4m3fn = 10 }; // DLDataTypeCode
   struct Row {
     int code, bits;
     int32_t dtype;
   };
   constexpr Row rows[] = {{floating, 32, TEGULA_F32}, {floating, 16, TEGULA_F16}, {bfloat, 16, TEGULA_BF16},
                           {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},  {integer, 8, TEGULA_I8},
-                          {boolean, 8, TEGULA_I8}};
+                          {boolean, 8, TEGULA_I8},    {float8_e4m3fn, 8, TEGULA_E4M3}};
   for (const Row &row : rows)
     if (type.code == row.code && type.bits == row.bits && type.lanes == 1)
       return row.dtype;
@@ -200,7 +200,7 @@ template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &fro
   result.dtype = details::dtypeOf(from.dtype);
   if (result.dtype < 0)
     return Status(ErrorCode::unsupported,
-                  "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane");
+                  "dlpack: element types are f32, f16, bf16, e4m3, i64, i32, i8 and bool, in one lane");
   if (from.ndim < 0 || from.ndim > 5)
     return Status(ErrorCode::unsupported,
                   "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5");

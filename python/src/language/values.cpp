@@ -82,7 +82,8 @@ Value valueOf(nb::handle object) {
 DType dtypeOf(const std::string &name) {
   if (const std::optional<DType> dtype = parseDType(name))
     return *dtype;
-  throw nb::value_error(("'" + name + "' is no type; legal are f32, f16, bf16, i64, i32, i8, i1 and index").c_str());
+  throw nb::value_error(
+      ("'" + name + "' is no type; legal are f32, f16, bf16, e4m3, i64, i32, i8, i1 and index").c_str());
 }
 
 //===-- Bindings -------------------------------------------------------------------------------------------------===//

@@ -186,6 +186,12 @@ void conversions(const Me &me) {
   me.store(2 * me.thread() + 1, me.ops->to_tf32(x));
 }
 
+void narrowFloats(const Me &me) {
+  const uint32_t word = me.load(me.thread());
+  me.store(2 * me.thread(), me.ops->to_e4m3(std::bit_cast<float>(word)));
+  me.store(2 * me.thread() + 1, me.ops->from_e4m3x2(word));
+}
+
 template <float (*SimtOps::*Function)(float)> void function(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
   me.store(me.thread(), (me.ops->*Function)(x));
@@ -262,6 +268,15 @@ void addOthers(std::vector<Operation> &all) {
                          "cvt.rna.tf32.f32 r2, f0;\n" +
                          storeWords(1, 2),
                  .in = floats(-3, 3),
+                 .out_words = 64});
+  all.push_back({.name = "cvt e4m3",
+                 .needs_sm_90a = true,
+                 .lanes = asKernel<narrowFloats>,
+                 .body = loadWords(0, 1) +
+                         "mov.b32 f0, r0;\nmov.b32 f1, 0;\ncvt.rn.satfinite.e4m3x2.f32 h0, f1, f0;\n"
+                         "cvt.u32.u16 r1, h0;\nmov.b32 {h1, h2}, r0;\ncvt.rn.f16x2.e4m3x2 r2, h1;\n" +
+                         storeWords(1, 2),
+                 .in = floats(-500, 500),
                  .out_words = 64});
   all.push_back(functionOf<&SimtOps::exp2>("ex2", "ex2.approx.ftz.f32", floats(-30, 3), 2.5e-7));
   all.push_back(functionOf<&SimtOps::log2>("lg2", "lg2.approx.ftz.f32", floats(2, 1000), 5e-7));

@@ -57,6 +57,8 @@ void multiply(const Me &me) {
     me.store(me.thread() * l.sums() + i, d[i]);
 }
 
+constexpr const char *kTypes[] = {"bf16", "f16", "tf32", "e4m3"}; ///< By SimtMma.
+
 /// Returns PTX that does the same. Descriptors hold the executor's addresses of shared memory, to which the code adds
 /// the difference from the GPU's.
 std::string bodyOf(const Layouts &l) {
@@ -68,17 +70,15 @@ std::string bodyOf(const Layouts &l) {
        << loadWords(0, l.perLane(), l.imageWords) << toFloats(0, 0, l.sums()) << "sub.u32 r403, sh, " << kSimtSharedBase
        << ";\nshr.u32 r403, r403, 4;\ncvt.u64.u32 rd1, r403;\n"
        << "setp.eq.u32 p1, 0, 0;\nwgmma.fence.sync.aligned;\n";
-  constexpr const char *types[] = {"bf16", "f16", "tf32"};
-  const std::string type = types[size_t(l.c.type)];
-  const bool isHalf = l.c.type != SimtMma::tf32;
+  const std::string type = kTypes[size_t(l.c.type)];
   for (uint32_t step = 0; step < kSteps; ++step) {
     text << "add.u64 rd2, rd1, " << l.aDescriptor(step) << ";\nadd.u64 rd3, rd1, " << l.bDescriptor(step) << ";\n"
-         << "wgmma.mma_async.sync.aligned.m64n" << l.c.columns << "k" << (isHalf ? 16 : 8) << ".f32." << type << "."
+         << "wgmma.mma_async.sync.aligned.m64n" << l.c.columns << "k" << l.c.stepDepth() << ".f32." << type << "."
          << type << " " << registerList("f", 0, l.sums()) << ", "
          << (l.c.aInRegisters ? registerList("r", l.sums() + 4 * step, 4) : "rd2") << ", rd3, p1, 1, 1";
-    if (isHalf && !l.c.aInRegisters)
+    if (!l.c.mustBeKMajor() && !l.c.aInRegisters)
       text << ", " << l.c.aTransposed;
-    if (isHalf)
+    if (!l.c.mustBeKMajor())
       text << ", " << l.c.bTransposed;
     text << ";\n";
   }
@@ -111,9 +111,8 @@ std::vector<int32_t> operandsOf(Layouts &l, uint64_t seed) {
 
 Operation operationOf(const ProductCase &c, uint64_t seed) {
   const auto layouts = std::make_shared<Layouts>(Layouts{.c = c});
-  constexpr const char *types[] = {"bf16", "f16", "tf32"};
   Operation operation;
-  operation.name = std::string("wgmma ") + types[size_t(c.type)] + " n" + std::to_string(c.columns) + " swizzle " +
+  operation.name = std::string("wgmma ") + kTypes[size_t(c.type)] + " n" + std::to_string(c.columns) + " swizzle " +
                    std::to_string(c.swizzle) +
                    (c.aInRegisters  ? " RS"
                     : c.aTransposed ? " A^T"
@@ -135,20 +134,20 @@ Operation operationOf(const ProductCase &c, uint64_t seed) {
 std::vector<Operation> warpgroupOperations() {
   std::vector<Operation> all;
   uint64_t seed = 0;
-  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32})
+  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32, SimtMma::e4m3})
     for (uint32_t swizzle : {0, 32, 64, 128})
       for (const bool inRegisters : {false, true})
         for (const bool aTransposed : {false, true})
           for (const bool bTransposed : {false, true}) {
-            if ((inRegisters && aTransposed) || (type == SimtMma::tf32 && (aTransposed || bTransposed)))
+            const ProductCase one{.type = type,
+                                  .columns = swizzle == 64 ? 192U : 64U,
+                                  .swizzle = swizzle,
+                                  .aInRegisters = inRegisters,
+                                  .aTransposed = aTransposed,
+                                  .bTransposed = bTransposed};
+            if ((inRegisters && aTransposed) || (one.mustBeKMajor() && (aTransposed || bTransposed)))
               continue; // There are no such instructions.
-            all.push_back(operationOf({.type = type,
-                                       .columns = swizzle == 64 ? 192U : 64U,
-                                       .swizzle = swizzle,
-                                       .aInRegisters = inRegisters,
-                                       .aTransposed = aTransposed,
-                                       .bTransposed = bTransposed},
-                                      ++seed));
+            all.push_back(operationOf(one, ++seed));
           }
   return all;
 }

@@ -30,8 +30,8 @@ struct PlanTask {
   std::vector<GivenConfiguration> others = {};
 };
 
-/// Returns the error that rounding explains: 2^-7 if a tensor of the plan has bf16 elements, 2^-10 with f16, and 2^-16
-/// otherwise.
+/// Returns the error that rounding explains: 2^-3 if a tensor of the plan has e4m3 elements, 2^-7 with bf16, 2^-10 with
+/// f16, and 2^-16 otherwise.
 double usualTolerance(const PlanSpec &plan);
 
 struct PlanTuning : SearchResult {

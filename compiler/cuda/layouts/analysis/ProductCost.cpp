@@ -21,9 +21,10 @@ std::string obstacleToWarpgroups(tile::DotOp dot) {
   if (lhs != rhs)
     return "its operands have different element types; cast both operands to bf16 or f16";
   if (!sm::mmaElement(lhs) || !onTensorCores(dot))
-    return llvm::formatv("they multiply bf16 and f16, and f32 if the dot allows tf32, and the operands are {0}; cast "
-                         "the operands to bf16 or f16",
-                         lhs);
+    return llvm::formatv(
+        "they multiply bf16, f16 and e4m3, and f32 if the dot allows tf32, and the operands are {0}; cast "
+        "the operands to bf16 or f16",
+        lhs);
   if (dot->hasAttr(tile::warpLocal))
     return "each warp computes its own rows";
   return {};

@@ -108,6 +108,22 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 // -----
 
+// Warpgroups multiply e4m3 where whole panels hold the operands, of 128 elements.
+// CHECK-LABEL: func.func @e4m3
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 1, 1>}
+// CHECK-NOT: tile.warpgroups
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @e4m3(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x128xf8E4M3FN>, %c: tensor<64x64xf8E4M3FN>,
+                  %d: tensor<64x128xf8E4M3FN>) -> (tensor<64x128xf32>, tensor<64x128xf32>) {
+    %0 = tile.dot %a, %b : tensor<64x128xf8E4M3FN>, tensor<128x128xf8E4M3FN> -> tensor<64x128xf32>
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma): its depth of 64 and its 128 columns must be multiples of 128 for operands of f8E4M3FN}}
+    %1 = tile.dot %c, %d : tensor<64x64xf8E4M3FN>, tensor<64x128xf8E4M3FN> -> tensor<64x128xf32>
+    return %0, %1 : tensor<64x128xf32>, tensor<64x128xf32>
+  }
+}
+
+// -----
+
 // Each dot without warpgroups has its reason.
 // CHECK-LABEL: func.func @missed
 // CHECK-NOT: tile.warpgroups

@@ -232,7 +232,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       // expected-remark @+1 {{all warps copy this tile, not the producer: ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose}}
       %as = sm.load_shared %a[%c0, %k] [128, 128] : !tile.view<2xf32> -> !sm.shared<128x128xf32, 128>
       %at = sm.transpose %as : !sm.shared<128x128xf32, 128> -> !sm.shared<128x128xf32, 128>
-      // expected-remark @+1 {{all warps copy this tile, not the producer: a role transposes tiles of at most 4096 elements, in registers}}
+      // expected-remark @+1 {{all warps copy this tile, not the producer: a role transposes tiles of at most 16384 bytes, in registers}}
       %bs = sm.load_shared %b[%k, %c0] [128, 128] : !tile.view<2xf32> -> !sm.shared<128x128xf32, 128>
       %bt = sm.transpose %bs : !sm.shared<128x128xf32, 128> -> !sm.shared<128x128xf32, 128>
       %f = sm.wgmma %as, %bt depth 128 {transpose_rhs} : !sm.shared<128x128xf32, 128>, !sm.shared<128x128xf32, 128>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic, one element at a time. bf16 and f16 are widened to f32, and each op rounds its result.
+// Arithmetic, one element at a time. Narrow floats are widened to f32, and each op rounds its result.
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/tile/Functions.h"
 #include "compiler/tile/Random.h"
@@ -39,14 +39,14 @@ static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Ty
 }
 
 static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
-  if (isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(op))
+  if (isa<arith::SelectOp, arith::BitcastOp>(op))
     return clone(t, op, operands, type);
   Type f32 = t.b.getF32Type();
   SmallVector<Value, 3> wide;
   for (Value operand : operands)
-    wide.push_back(tile::isNarrowFloat(operand.getType()) ? arith::ExtFOp::create(t.b, f32, operand) : operand);
+    wide.push_back(tile::isNarrowFloat(operand.getType()) ? castFloats(t, operand, f32).front() : operand);
   Value result = computeWide(t, op, wide, tile::isNarrowFloat(type) ? f32 : type);
-  return tile::isNarrowFloat(type) ? arith::TruncFOp::create(t.b, type, result) : result;
+  return tile::isNarrowFloat(type) ? castFloats(t, result, type).front() : result;
 }
 
 /// Returns true for arithmetic that a GPU computes by instructions, without a library call.
@@ -63,6 +63,10 @@ LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
     return op->emitError("the cuda target cannot lower this op");
   Value result = op->getResult(0);
   auto tile = dyn_cast<RankedTensorType>(result.getType());
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+    t.define(result, castFloats(t, t.registers(op->getOperand(0)), getElementTypeOrSelf(result.getType())));
+    return success();
+  }
   SmallVector<Value> registers;
   if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<RankedTensorType>(select.getCondition().getType()))
     registers = chooseByBits(t, select);

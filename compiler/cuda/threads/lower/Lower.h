@@ -70,6 +70,9 @@ llvm::SmallVector<mlir::Value> chooseByBits(Threads &t, mlir::arith::SelectOp op
 /// Lowers arithmetic on scalars, or on tiles element by element.
 mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
 
+/// Casts floats of one type to `to`.
+llvm::SmallVector<mlir::Value> castFloats(Threads &t, mlir::ValueRange elements, mlir::Type to);
+
 // Functions of an f32.
 mlir::Value exp(Threads &t, mlir::Value x);
 mlir::Value log(Threads &t, mlir::Value x);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.mma without tensor cores: each thread computes the elements of the result that it holds.
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/Mma.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,10 +62,7 @@ private:
   SmallVector<Value> loadRun(ArrayRef<int64_t> distance, int64_t count) {
     SmallVector<Value> elements =
         t.gpu.loadShared(tile.type().getElementType(), count, tile.atOrInside(distance, count));
-    for (Value &element : elements)
-      if (!element.getType().isF32())
-        element = arith::ExtFOp::create(t.b, t.b.getF32Type(), element);
-    return elements;
+    return castFloats(t, elements, t.b.getF32Type());
   }
 
   Threads &t;

@@ -807,3 +807,43 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
     return
   }
 }
+
+// -----
+
+#four = #sm.layout<registers = [0:4:1], lanes = [0:32:4], warps = [*:4]>
+
+// From sm_90 on, two e4m3 numbers are cast by one instruction.
+// CHECK-LABEL: func.func @pairs_of_e4m3
+// CHECK-COUNT-2: call_intrinsic "llvm.nvvm.e4m3x2.to.f16x2.rn"{{.*}} : (i16) -> vector<2xf16>
+// CHECK-COUNT-4: arith.extf {{.*}} : f16 to f32
+// CHECK-COUNT-2: call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"{{.*}} : (f32, f32) -> i16
+// CHECK: st.global.b8
+module attributes {tile.arch = 90 : i64} {
+  func.func @pairs_of_e4m3(%x: !tile.view<1xf8E4M3FN>) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0] : !tile.view<1xf8E4M3FN> -> tensor<128xf8E4M3FN, #four>
+    %w = arith.extf %a : tensor<128xf8E4M3FN, #four> to tensor<128xf32, #four>
+    %s = arith.mulf %w, %w : tensor<128xf32, #four>
+    %n = arith.truncf %s : tensor<128xf32, #four> to tensor<128xf8E4M3FN, #four>
+    tile.store %n, %x[%c0] : tensor<128xf8E4M3FN, #four>, !tile.view<1xf8E4M3FN>
+    return
+  }
+}
+
+// -----
+
+#row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
+// Other GPUs cast by arithmetic. An element without a neighbour is cast alone.
+// CHECK-LABEL: func.func @e4m3_by_arithmetic
+// CHECK-NOT: call_intrinsic
+// CHECK-NOT: arith.extf
+// CHECK: arith.trunci {{.*}} : i32 to i8
+// CHECK: st.global.b8
+func.func @e4m3_by_arithmetic(%x: !tile.view<1xf8E4M3FN>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xf8E4M3FN> -> tensor<32xf8E4M3FN, #row>
+  %b = arith.addf %a, %a : tensor<32xf8E4M3FN, #row>
+  tile.store %b, %x[%c0] : tensor<32xf8E4M3FN, #row>, !tile.view<1xf8E4M3FN>
+  return
+}

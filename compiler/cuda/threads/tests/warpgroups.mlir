@@ -84,6 +84,24 @@ func.func @fenced() {
 
 // -----
 
+// Elements of e4m3 have a depth of 32, and no operand is transposed.
+// CHECK-LABEL: func.func @e4m3
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {{.*}}, da, db, p, 1, 1;
+// CHECK-COUNT-3: m64n32k32
+#e4m3 = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+module attributes {tile.num_warps = 4 : i64} {
+func.func @e4m3() {
+  %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf8E4M3FN, 128>
+  %b = sm.alloc {offset = 8192 : i64} : !sm.shared<32x128xf8E4M3FN, 128>
+  %f = sm.wgmma %a, %b depth 128 {transpose_rhs} : !sm.shared<64x128xf8E4M3FN, 128>, !sm.shared<32x128xf8E4M3FN, 128>
+    -> !sm.inflight<tensor<64x32xf32, #e4m3>>
+  %0 = sm.await %f : !sm.inflight<tensor<64x32xf32, #e4m3>>
+  return
+}
+}
+
+// -----
+
 // Elements of f32 have a depth of 8, and no operand is transposed.
 // CHECK-LABEL: func.func @tf32
 // CHECK: wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {{.*}}, da, db, p, 1, 1;

@@ -8,8 +8,8 @@ import math
 import time
 from types import SimpleNamespace
 
-float32, float16, bfloat16, int8, int32, int64, bool = (
-    f"torch.{name}" for name in "float32 float16 bfloat16 int8 int32 int64 bool".split())
+float32, float16, bfloat16, float8_e4m3fn, int8, int32, int64, bool = (
+    f"torch.{name}" for name in "float32 float16 bfloat16 float8_e4m3fn int8 int32 int64 bool".split())
 __version__, nan = "stand-in", math.nan
 
 
