@@ -140,7 +140,7 @@ void write(Writer &writer, const TensorMap &map) {
   writer.field("swizzle", map.swizzle);
   writer.field("columns", map.columns);
   writer.field("ends_inside", map.ends_inside);
-  writer.field("in_pages", map.in_pages);
+  writer.field("joined", map.joined);
 }
 
 TensorMap readTensorMap(Reader &reader) {
@@ -152,7 +152,7 @@ TensorMap readTensorMap(Reader &reader) {
   map.swizzle = reader.number<int>("swizzle");
   map.columns = reader.number("columns");
   map.ends_inside = reader.number("ends_inside") != 0;
-  map.in_pages = reader.number("in_pages") != 0;
+  map.joined = reader.number<int>("joined");
   return map;
 }
 

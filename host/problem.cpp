@@ -275,6 +275,7 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
   return DecodeProblem{.dtype = attention->dtype,
                        .head_dim = attention->head_dim,
                        .value_dim = attention->value_dim,
+                       .latent = problem->latent != 0,
                        .causal = attention->causal != Causal::none,
                        .page_size = problem->page_size,
                        .page_offsets = problem->page_offsets != 0,

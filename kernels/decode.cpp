@@ -36,6 +36,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int kSpansAtOnce = 8;    ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
 constexpr int kPartsTogether = 32; ///< Parts of a run that `decode_merge` adds at once.
+constexpr int kRowsMerged = 4;     ///< Rows of a run that `decode_merge_rows` merges in an instance.
+constexpr int kFewParts = 4;       ///< Parts of a run that it merges one after another.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 constexpr int kMaxValueDim = 512;
@@ -151,22 +153,40 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
                                  Value kv_head, const Rows &rows, Value first, Value end) {
   const int block_n = c.schedule.block_n, page = c.problem.page_size;
   const DecodeScores scores(c, n, sequence, rows, views.cache.others);
-  const Value batch = rows.sequences ? rows.sequences->batch : sequence.batch;
-  const Value q = views.q.gather(batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
-  OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
-  const auto load = [&](View x, Value key, int keys, int columns) {
-    const Value owner = page != 0 ? wide(views.cache.pageOf(sequence.batch, key)) : sequence.batch;
-    return x.at(owner, kv_head).load(page != 0 ? key % page : key, {keys, columns});
+  const auto queries = [&] {
+    if (c.problem.latent && !rows.sequences) // Rows of many columns are worth a copy of their vectors.
+      return rowsOfHead(views.q.at(sequence.batch), n, kv_head).load(rows.first, {c.schedule.block_m, c.headColumns()});
+    const Value batch = rows.sequences ? rows.sequences->batch : sequence.batch;
+    return views.q.gather(batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
   };
+  const Value q = queries();
+  OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
+  const auto matrixOf = [&](View x, Value key) { // The keys of the sequence, or of the page that has the key.
+    return x.at(page != 0 ? wide(views.cache.pageOf(sequence.batch, key)) : sequence.batch, kv_head);
+  };
+  const auto ofPage = [&](Value key) { return page != 0 ? key % page : key; };
+  const auto load = [&](View x, Value key, int keys, int columns) {
+    return matrixOf(x, key).load(ofPage(key), {keys, columns});
+  };
+  const auto update = [&](Value k, Value v, Value key, int keys, bool last) {
+    const Value zero = constant(c.problem.dtype, 0);
+    const Value seen = c.problem.begins ? select(asColumn(key + iota(keys)) >= sequence.keys.begin, v, zero) : v;
+    softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), seen);
+  };
+  if (!views.v) { // The tile of v is a part of that of k. Its rows after the last key are 0, because none is loaded.
+    for (Value key : range(first, end, block_n)) {
+      const Value row = ofPage(key);
+      Value k = matrixOf(views.k, key).rows(row, row + (end - key)).load(0, {block_n, c.headColumns()});
+      update(k, columns(k, 0, c.valueColumns()), key, block_n, true);
+    }
+    return {softmax.output(), softmax.logSumExp()};
+  }
   const auto add = [&](Value key, int keys, bool last) {
     Value k = load(views.k, key, keys, c.headColumns());
-    Var v = load(views.v, key, keys, c.valueColumns());
-    const Value number = asColumn(key + iota(keys)), zero = constant(c.problem.dtype, 0);
+    Var v = load(*views.v, key, keys, c.valueColumns());
     if (last) // What lies after the last key may be NaN.
-      v = select(number < end, v, zero);
-    if (c.problem.begins)
-      v = select(number >= sequence.keys.begin, v, zero);
-    softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), v);
+      v = select(asColumn(key + iota(keys)) < end, v, constant(c.problem.dtype, 0));
+    update(k, v, key, keys, last);
   };
   const Value whole = max(end / block_n * block_n, first);
   for (Value key : range(first, whole, block_n))
@@ -224,6 +244,20 @@ void decodeWhole(const Config &c, const DecodeViews &views, View O, View L, std:
   L.scatter(lse, batch, rows.head, rows.query);
 }
 
+/// The places of the parts of a run, [first, end).
+struct Places {
+  Value first, end;
+};
+
+Places placesOf(const Sequence &sequence, const Sizes32 &n, Value kv_head, View starts, View spans) {
+  const Value units = sequence.blocks.units;
+  const Value start = starts.gather(sequence.batch) * n.kv_heads + narrow(kv_head) * units;
+  const Value perSpan = max(spans.gather(0, kEndUnit), 1); // Span 0 begins with unit 0.
+  const Value run = narrow(sequence.batch) * n.kv_heads + narrow(kv_head);
+  const Value first = run + start / perSpan, last = run + (start + units - 1) / perSpan;
+  return {first, select(units > 0, last + 1, first)};
+}
+
 /// The parts of a row that lie in one tensor: those at the places `first` to `end` - 1.
 struct PartsOfRow {
   View parts, lse; ///< [places, rows, value_dim] and [places, rows]
@@ -247,12 +281,7 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
                               sinks = cache.others.subspan(prefix.size());
   const Value row = programId(0), kv_head = programId(1), batch = programId(2);
   const Value head = wide(narrow(kv_head) * n.group + narrow(row) / n.queries), query = wide(narrow(row) % n.queries);
-  const Value units = sequenceOf(c, cache, n, batch).blocks.units;
-  const Value start = starts.gather(batch) * n.kv_heads + narrow(kv_head) * units;
-  const Value perSpan = max(spans.gather(0, kEndUnit), 1); // Span 0 begins with unit 0.
-  const Value run = narrow(batch) * n.kv_heads + narrow(kv_head);
-  const Value first = run + start / perSpan, last = run + (start + units - 1) / perSpan;
-  const Value end = select(units > 0, last + 1, first);
+  const auto [first, end] = placesOf(sequenceOf(c, cache, n, batch), n, kv_head, starts, spans);
   std::vector<PartsOfRow> lists = {{parts, part_lse, row, first, end}};
   if (!prefix.empty())
     lists.push_back({prefix[0].at(kv_head), prefix[1].at(kv_head), narrow(batch) * n.group * n.queries + narrow(row),
@@ -278,6 +307,33 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
     }
   O.at(batch, head, query).store(0, o);
   L.at(batch, head).store(query, lse);
+}
+
+/// Merges the parts of kRowsMerged rows of a run, which are few: the softmax of parts whose scores are their lse and
+/// whose values are their results. The last of `views` is that of sinks, f32 [heads], if there are sinks.
+void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
+                     View O, View L, std::span<const View> views) {
+  const Sizes32 n(Q, K);
+  const Cache cache(c, K, lengths, views);
+  const std::span<const View> sinks = cache.others;
+  const Value row = programId(0) * kRowsMerged, kv_head = programId(1), batch = programId(2);
+  const Rows rows(n, row, kRowsMerged, narrow(kv_head));
+  const auto [first, end] = placesOf(sequenceOf(c, cache, n, batch), n, kv_head, starts, spans);
+  const View own = parts.rows(wide(first), wide(end)), own_lse = part_lse.rows(wide(first), wide(end));
+
+  Var most = sinks.empty() ? fill({kRowsMerged}, -infinity) : sinks.front().gather(rows.head);
+  Var sum = select(most == -infinity, 0.0, fill({kRowsMerged}, 1.0)), o = fill({kRowsMerged, c.valueColumns()}, 0.0);
+  for (Value part : range(0, wide(end - first))) {
+    const Value lse = own_lse.at(part).load(row, {kRowsMerged});
+    const Value result = own.at(part).load({row, 0}, {kRowsMerged, c.valueColumns()});
+    const Value higher = max(most, lse), origin = select(higher == -infinity, 0.0, higher);
+    const Value before = exp(most - origin), weight = exp(lse - origin);
+    sum = sum * before + weight;
+    o = o * asColumn(before) + asColumn(weight) * result;
+    most = higher;
+  }
+  rowsOfHead(O.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
+  L.scatter(select(sum == 0.0, -infinity, most + log(sum)), batch, rows.head, rows.query);
 }
 
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
@@ -343,6 +399,12 @@ std::vector<ArgumentSpec> decoding::joined(std::vector<ArgumentSpec> first,
   return first;
 }
 
+std::vector<ArgumentSpec> decoding::keysOf(bool latent, const TensorSpec &q, const TensorSpec &k, const TensorSpec &v) {
+  if (latent)
+    return {q, k};
+  return {q, k, v};
+}
+
 std::vector<TensorArg> decoding::listed(const std::vector<ArgumentSpec> &arguments) {
   std::vector<TensorArg> list;
   for (const ArgumentSpec &argument : arguments)
@@ -384,6 +446,9 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
+  // Two warpgroups share the columns of both products. With begins, they would have to read the tile of v first.
+  if (problem.latent && !problem.begins && isHopper && sizeOf(problem.dtype) == 2)
+    return {.block_m = 64, .block_n = keys(64), .num_warps = 8, .num_stages = 2, .roles = Roles::load};
   if (std::max(problem.head_dim, problem.value_dim) > kUsualHeadDim) { // Accumulators and tiles fill a multiprocessor.
     if (!isHopper || sizeOf(problem.dtype) != 2)
       return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
@@ -398,7 +463,7 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
             .num_warps = 4,
             .num_stages = 2,
             .roles = Roles::load,
-            .instances_per_sm = 2};
+            .instances_per_sm = std::max(problem.head_dim, problem.value_dim) > 128 ? 1 : 2};
   return {.block_m = 16, .block_n = keys(32), .num_warps = 1, .num_stages = 2};
 }
 
@@ -426,54 +491,58 @@ KernelSpec spansKernel(const Config &c, const Shared &t) {
 KernelSpec partsKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {variantTensors(c.problem.variant)});
   const auto record = [c, t, list = listed(more)](const Sizes &) {
-    const auto kernel = [&](View q, View k, View v, View lengths, View starts, View spans, View parts, View part_lse,
-                            Value scale, std::span<const View> views) {
+    const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View starts, View spans, View parts,
+                            View part_lse, Value scale, std::span<const View> views) {
       decode(c, {q, k, v, scale, Cache(c, k, lengths, views)}, starts, spans, parts, part_lse);
     };
-    return recordList("decode", kernel, list, arg(t.q), arg(t.k), arg(t.v), arg(t.lengths), arg(t.starts), arg(t.spans),
-                      arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
+    return recordKeys("decode", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths), arg(t.starts),
+                      arg(t.spans), arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
   };
   return KernelSpec::ofPrograms(
              "decode",
-             joined({t.q, t.k, t.v, t.lengths, t.starts, t.spans, t.parts, t.part_lse, scalar("scale", f32)}, {more}),
+             joined(keysOf(c.problem.latent, t.q, t.k, t.v),
+                    {{t.lengths, t.starts, t.spans, t.parts, t.part_lse, scalar("scale", f32)}, more}),
              record)
       .grid(kSpans, ceilDiv(Shared::rows(), c.schedule.block_m))
       .defaults(c.schedule);
 }
 
-KernelSpec mergeKernel(const Config &c, const Shared &t) {
+/// Returns a kernel that merges parts, `rows` of a run in an instance. `merge` is its program.
+template <class Merge>
+KernelSpec mergeKernel(const Config &c, const Shared &t, const char *name, int rows, const Merge &merge) {
   const std::vector<ArgumentSpec> more =
       joined(cacheTensors(c.problem), {prefixParts(c.problem), sinkTensor(c.problem)});
-  const auto record = [c, t, list = listed(more)](const Sizes &) {
+  const auto record = [c, t, name, merge, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, View lengths, View starts, View spans, View parts, View part_lse, View o,
                             View lse, std::span<const View> views) {
-      decodeMerge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views);
+      merge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views);
     };
-    return recordList("decode_merge", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans),
-                      arg(t.parts), arg(t.part_lse), arg(t.o), arg(t.lse));
+    return recordList(name, kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans), arg(t.parts),
+                      arg(t.part_lse), arg(t.o), arg(t.lse));
   };
   return KernelSpec::ofPrograms(
-             "decode_merge", joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {more}),
-             record)
-      .grid(Shared::rows(), kKvHeads, kBatch);
+             name, joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {more}), record)
+      .grid(ceilDiv(Shared::rows(), rows), kKvHeads, kBatch);
 }
 
 KernelSpec wholeKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> variant = variantTensors(c.problem.variant);
   const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {variant, sinkTensor(c.problem)});
   const auto record = [c, t, list = listed(more), tensors = variant.size()](const Sizes &) {
-    const auto kernel = [&](View q, View k, View v, View lengths, Value scale, View o, View lse,
+    const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, Value scale, View o, View lse,
                             std::span<const View> views) {
       Cache cache(c, k, lengths, views);
       const std::span<const View> sinks = cache.others.subspan(tensors);
       cache.others = cache.others.first(tensors);
       decodeWhole(c, {q, k, v, scale, cache}, o, lse, sinks);
     };
-    return recordList("decode_whole", kernel, list, arg(t.q), arg(t.k), arg(t.v), arg(t.lengths),
+    return recordKeys("decode_whole", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths),
                       ScalarArg{"scale", f32}, arg(t.o), arg(t.lse));
   };
-  return KernelSpec::ofPrograms("decode_whole",
-                                joined({t.q, t.k, t.v, t.lengths, scalar("scale", f32), t.o, t.lse}, {more}), record)
+  return KernelSpec::ofPrograms(
+             "decode_whole",
+             joined(keysOf(c.problem.latent, t.q, t.k, t.v), {{t.lengths, scalar("scale", f32), t.o, t.lse}, more}),
+             record)
       .grid(ceilDiv(Shared::rows(), c.schedule.block_m), kKvHeads, kBatch)
       .defaults(c.schedule);
 }
@@ -489,6 +558,10 @@ Status checkDecode(const DecodeProblem &problem) {
   if (problem.value_dim > kMaxValueDim)
     return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) + "; it must be from 1 to " +
                                             std::to_string(kMaxValueDim));
+  if (problem.latent && problem.value_dim > problem.head_dim)
+    return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) +
+                                            "; with latent it must be at most head_dim, " +
+                                            std::to_string(problem.head_dim));
   if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
     return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
                                             "; it must be 0, or a power of two from 16 on");
@@ -535,9 +608,14 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets && !problem.prefix;
     const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
     const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
-    std::vector<KernelSpec> kernels = {spansKernel(c, tensors).when(isWhole == 0),
-                                       partsKernel(c, tensors).when(isWhole == 0),
-                                       mergeKernel(c, tensors).when(isWhole == 0)};
+    const bool mergesRows = c.valueColumns() > kUsualHeadDim && !problem.prefix;
+    const Size hasFewParts = mergesRows ? kSpans <= runs * kFewParts : Size(0);
+    std::vector<KernelSpec> kernels = {
+        spansKernel(c, tensors).when(isWhole == 0), partsKernel(c, tensors).when(isWhole == 0),
+        mergeKernel(c, tensors, "decode_merge", 1, decodeMerge).when((isWhole == 0) & (hasFewParts == 0))};
+    if (mergesRows)
+      kernels.push_back(mergeKernel(c, tensors, "decode_merge_rows", kRowsMerged, decodeMergeRows)
+                            .when((isWhole == 0) & hasFewParts));
     if (mayBeWhole)
       kernels.push_back(wholeKernel(c, tensors).when(isWhole));
     if (problem.prefix)

@@ -2,7 +2,9 @@
 // What the programs of decoding have in common.
 #pragma once
 
+#include "arguments.h"
 #include "narrow.h"
+#include "spec_arguments.h"
 #include "tegula/attention_programs.h"
 #include "tegula/decode.h"
 #include "tegula/plan.h"
@@ -134,15 +136,25 @@ struct Rows {
     Value least, most;     ///< The smallest and the largest number of keys, i32.
   };
 
-  Rows(const Sizes32 &n, Value first, int count, Value kv_head) : Rows(n, narrow(first) + iota(count), kv_head) {}
-  Rows(Value head, Value query, Sequences sequences) : head(head), query(query), sequences(sequences) {}
+  Rows(const Sizes32 &n, Value first, int count, Value kv_head)
+      : Rows(n, first, narrow(first) + iota(count), kv_head) {}
+  Rows(Value first, Value head, Value query, Sequences sequences)
+      : first(first), head(head), query(query), sequences(sequences) {}
+  Value first;                             ///< The number of the first row.
   Value head, query;                       ///< i32 [count]; a head of -1 has no elements in any tensor.
   std::optional<Sequences> sequences = {}; ///< Empty if all rows belong to one sequence.
 
 private:
-  Rows(const Sizes32 &n, const Value &row, Value kv_head)
-      : head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)), query(row % n.queries) {}
+  Rows(const Sizes32 &n, Value first, const Value &row, Value kv_head)
+      : first(first), head(select(row < n.group * n.queries, kv_head * n.group + row / n.queries, -1)),
+        query(row % n.queries) {}
 };
+
+/// Returns the rows of a head of k of a sequence. `q` is [heads, seqlen_q, head_dim].
+inline View rowsOfHead(View q, const Sizes32 &n, Value kv_head) {
+  const Value count = n.group * n.queries, begin = narrow(kv_head) * count;
+  return packed(q).rows(begin, begin + count);
+}
 
 /// A sequence of a launch.
 struct Sequence {
@@ -154,7 +166,8 @@ struct Sequence {
 
 /// The inputs of a part. The queries are those of the rows; the keys are those of the cache.
 struct DecodeViews {
-  View q, k, v;
+  View q, k;
+  std::optional<View> v; ///< Empty if v is the first columns of k.
   Value scale;
   Cache cache; ///< The tensors of the variant follow it.
 };
@@ -169,6 +182,24 @@ Sequence sequenceOf(const Config &c, const Cache &cache, const Sizes32 &n, Value
 std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first, const std::vector<std::vector<ArgumentSpec>> &more);
 /// Returns the tensors of a program that stand at the end of its arguments.
 std::vector<TensorArg> listed(const std::vector<ArgumentSpec> &arguments);
+/// Returns q, k and, unless it is a part of k, v.
+std::vector<ArgumentSpec> keysOf(bool latent, const TensorSpec &q, const TensorSpec &k, const TensorSpec &v);
+
+/// Records a kernel whose first arguments these are.
+template <class Kernel, class... Args>
+auto recordKeys(const char *name, bool latent, const TensorSpec &q, const TensorSpec &k, const TensorSpec &v,
+                const Kernel &kernel, const std::vector<TensorArg> &list, const Args &...args) {
+  using Rest = std::span<const View>;
+  const auto without = [&](View q, View k, const record_list_details::Recorded<Args> &...rest, Rest views) {
+    return kernel(q, k, std::nullopt, rest..., views);
+  };
+  const auto with = [&](View q, View k, View v, const record_list_details::Recorded<Args> &...rest, Rest views) {
+    return kernel(q, k, v, rest..., views);
+  };
+  return latent ? recordList(name, without, list, arg(q), arg(k), args...)
+                : recordList(name, with, list, arg(q), arg(k), arg(v), args...);
+}
+
 /// Returns the schedule of the kernels that read the keys of sequences.
 Schedule scheduleOf(const DecodeProblem &problem, const Target &target);
 /// Returns the arguments for the tensors of a variant.

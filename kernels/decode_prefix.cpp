@@ -68,7 +68,8 @@ Rows rowsFrom(Value first, int count, const Sizes32 &n, View q, View all_keys, V
   const Value row = narrow(first) + iota(count), ofSequence = n.group * n.queries;
   const Value batch = row / ofSequence, inSequence = row % ofSequence;
   const Value head = select(batch < narrow(q.dim(0)), narrow(kv_head) * n.group + inSequence / n.queries, -1);
-  return {head,
+  return {first,
+          head,
           inSequence % n.queries,
           {asColumn(batch), asColumn(all_keys.gather(batch)), sizes.gather(kLeastKeys), sizes.gather(kMostKeys)}};
 }
@@ -151,18 +152,19 @@ KernelSpec prefixKernel(const DecodeProblem &problem, const Target &target, cons
                    v = hasPages ? of_v : ofKeys(problem, "prefix_v", problem.value_dim);
   const std::vector<ArgumentSpec> more = joined(pageTable(problem), {variantTensors(problem.variant)});
   const auto record = [=, list = listed(more)](const Sizes &) {
-    const auto kernel = [&](View q, View k, View v, View lengths, View all_keys, View sizes, View parts, View lse,
-                            Value scale, std::span<const View> views) {
+    const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View all_keys, View sizes, View parts,
+                            View lse, Value scale, std::span<const View> views) {
       decodePrefix(c, {q, k, v, scale, Cache(c, k, lengths, views)}, all_keys, sizes, parts, lse);
     };
-    return recordList("decode_prefix", kernel, list, arg(q), arg(k), arg(v), arg(prefixLengths()), arg(allKeys()),
+    return recordKeys("decode_prefix", problem.latent, q, k, v, kernel, list, arg(prefixLengths()), arg(allKeys()),
                       arg(prefixSizes()), arg(partsOfPrefix(problem)), arg(lseOfPrefix()), ScalarArg{"scale", f32});
   };
-  return KernelSpec::ofPrograms("decode_prefix",
-                                joined({q, k, v, prefixLengths(), allKeys(), prefixSizes(), partsOfPrefix(problem),
-                                        lseOfPrefix(), scalar("scale", f32)},
-                                       {more}),
-                                record)
+  return KernelSpec::ofPrograms(
+             "decode_prefix",
+             joined(keysOf(problem.latent, q, k, v), {{prefixLengths(), allKeys(), prefixSizes(),
+                                                       partsOfPrefix(problem), lseOfPrefix(), scalar("scale", f32)},
+                                                      more}),
+             record)
       .grid(kParts, ceilDiv(rowsOfHead(), c.schedule.block_m), kKvHeads)
       .defaults(c.schedule);
 }

@@ -32,15 +32,16 @@ std::string boxText(const TensorMap &map) {
   return text;
 }
 
-/// Takes the dimension of the pages out of the map, so that rows count through all of them. Returns false if a page is
-/// not a whole number of rows away from the next.
-bool joinPages(MappedTensor &mapped) {
-  const uint64_t row = mapped.strides[0], page = mapped.strides[1];
-  if (row == 0 || page % row != 0 || mapped.sizes[2] > kRowLimit || page / row > kRowLimit)
+/// Takes a dimension out of the map, so that rows count through it, too: the first or second one outside the rows.
+/// Returns false if its elements are not whole rows apart.
+bool joinRows(MappedTensor &mapped, int number) {
+  const int dim = 1 + number;
+  const uint64_t row = mapped.strides[0], step = mapped.strides[dim - 1];
+  if (row == 0 || step % row != 0 || mapped.sizes[dim] > kRowLimit || step / row > kRowLimit)
     return false;
-  mapped.sizes[1] += (mapped.sizes[2] - 1) * (page / row);
-  std::copy(mapped.sizes.begin() + 3, mapped.sizes.begin() + mapped.rank, mapped.sizes.begin() + 2);
-  std::copy(mapped.strides.begin() + 2, mapped.strides.begin() + mapped.rank - 1, mapped.strides.begin() + 1);
+  mapped.sizes[1] += (mapped.sizes[dim] - 1) * (step / row);
+  std::copy(mapped.sizes.begin() + dim + 1, mapped.sizes.begin() + mapped.rank, mapped.sizes.begin() + dim);
+  std::copy(mapped.strides.begin() + dim, mapped.strides.begin() + mapped.rank - 1, mapped.strides.begin() + dim - 1);
   --mapped.rank;
   return true;
 }
@@ -73,11 +74,14 @@ Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   if (!exists || parameter.kind != Parameter::Kind::tensor || bytes > 4 || sizeOf(parameter.dtype) != bytes)
     return invalid("a tensor map is of parameter " + std::to_string(map.parameter) + ", which is no tensor with " +
                    "elements of 1, 2 or 4 bytes like " + std::string(toString(map.dtype)));
-  const int least = 2 + map.in_pages, most = kMaxRank - 2 + map.in_pages;
-  if ((map.ends_inside || map.in_pages) && (parameter.rank < least || parameter.rank > most))
-    return invalid("a tensor map with " + std::string(map.in_pages ? "pages" : "an end inside") +
+  const bool isJoined = map.joined != 0;
+  if (map.joined < 0 || map.joined > 2)
+    return invalid("a tensor map joins dimension " + std::to_string(map.joined) + " to its rows; legal are 0 to 2");
+  const int least = 2 + map.joined, most = kMaxRank - 2 + isJoined;
+  if ((map.ends_inside || isJoined) && (parameter.rank < least || parameter.rank > most))
+    return invalid("a tensor map with " + std::string(isJoined ? "a joined dimension" : "an end inside") +
                    " is of a tensor of rank " + std::to_string(parameter.rank) + "; legal are " +
-                   std::to_string(least) + " and " + std::to_string(most));
+                   std::to_string(least) + " to " + std::to_string(most));
   if (!isLegalBox(map, parameter.rank) || map.columns < 1)
     return invalid("a tensor map has boxes of " + boxText(map) + " with a swizzle of " + std::to_string(map.swizzle) +
                    " in " + std::to_string(map.columns) + " columns");
@@ -105,7 +109,7 @@ std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &ten
   }
   mapped.sizes[0] = std::min(mapped.sizes[0], static_cast<uint64_t>(map.columns));
   std::copy(map.box.begin(), map.box.end(), mapped.box.begin());
-  if (map.in_pages && !joinPages(mapped))
+  if (map.joined != 0 && !joinRows(mapped, map.joined))
     return std::nullopt;
   if (map.ends_inside && !endInside(mapped))
     return std::nullopt;

@@ -43,7 +43,7 @@ double bytesRead(const DecodeCase &decode) {
   double keys = double(std::clamp<int64_t>(most - shortest, 0, decode.prefix));
   for (const int64_t length : decode.lengths)
     keys += double(std::min(length, most));
-  const int columns = problem.head_dim + (decode.latent ? 0 : problem.value_dim);
+  const int columns = problem.head_dim + (decode.problem.latent ? 0 : problem.value_dim);
   return keys * double(decode.kv_heads) * double(columns) * double(sizeOf(problem.dtype));
 }
 

@@ -17,7 +17,6 @@ struct DecodeCase {
   int64_t heads = 8, kv_heads = 8, seqlen_q = 1;
   std::vector<int32_t> lengths;          ///< The keys of each sequence.
   int64_t prefix = 0;                    ///< The keys of the prefix, if the problem has one.
-  bool latent = false;                   ///< The values are the first columns of the keys.
   std::optional<int64_t> num_spans = {}; ///< The plan chooses it if it is empty.
   const NamedVariant *variant = nullptr; ///< The maker of the problem's variant; null if it has none.
   float scale = 0;

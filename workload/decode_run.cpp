@@ -102,8 +102,6 @@ Status DecodeRun::allocate(const PlanSpec &spec) {
   Expected<int64_t> workspace = plan_.workspaceBytes(knownSizes(plan_, sizes));
   if (!workspace)
     return workspace.status();
-  if (decode_.latent)
-    std::erase_if(*tensors, [](const CallerTensor &tensor) { return tensor.name == "v"; });
   double bytes = double(*workspace);
   for (const CallerTensor &tensor : *tensors)
     bytes += std::accumulate(tensor.shape.begin(), tensor.shape.end(), double(sizeOf(tensor.dtype)), std::multiplies());
@@ -152,10 +150,6 @@ void DecodeRun::arrange() {
   for (const Parameter &parameter : plan_.arguments())
     if (parameter.kind != Parameter::Kind::tensor) {
       arguments_.emplace_back(decode_.scale);
-    } else if (decode_.latent && parameter.name == "v") {
-      TensorRef v = tensor("k").view;
-      v.shape[v.rank - 1] = decode_.problem.value_dim;
-      arguments_.emplace_back(v);
     } else {
       arguments_.emplace_back(tensor(parameter.name).view);
     }
@@ -217,11 +211,11 @@ std::vector<float> DecodeRun::gather(std::map<std::string, std::vector<float>> &
 AttentionArrays DecodeRun::arraysOf(int64_t sequence, std::map<std::string, std::vector<float>> &arrays) const {
   const DecodeProblem &problem = decode_.problem;
   const int64_t batch = int64_t(decode_.lengths.size()),
-                value_row = decode_.latent ? problem.head_dim : problem.value_dim;
+                value_row = decode_.problem.latent ? problem.head_dim : problem.value_dim;
   AttentionArrays of_sequence;
   of_sequence.q = slice(arrays["q"], batch, sequence);
   of_sequence.k = gather(arrays, "k", problem.head_dim, problem.head_dim, sequence);
-  of_sequence.v = gather(arrays, decode_.latent ? "k" : "v", value_row, problem.value_dim, sequence);
+  of_sequence.v = gather(arrays, decode_.problem.latent ? "k" : "v", value_row, problem.value_dim, sequence);
   of_sequence.o = slice(arrays["o"], batch, sequence);
   of_sequence.lse = slice(arrays["lse"], batch, sequence);
   if (problem.sinks)

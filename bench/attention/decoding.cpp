@@ -61,7 +61,7 @@ private:
   DecodeCase plain() const { return caseOf(heads(), kvHeads(), kHeadDim, kHeadDim); }
   DecodeCase latent(int64_t heads) const {
     DecodeCase decode = caseOf(heads, 1, kLatentDim, kLatentValues);
-    decode.latent = true;
+    decode.problem.latent = true;
     return decode;
   }
   DecodeCase caseOf(int64_t heads, int64_t kv_heads, int head_dim, int value_dim) const {

@@ -272,7 +272,7 @@ static std::vector<TensorMap> tensorMapsOf(ModuleOp module, const std::vector<Pa
                       .swizzle = static_cast<int>(numbers[1]),
                       .columns = numbers[2],
                       .ends_inside = numbers[3] != 0,
-                      .in_pages = numbers[4] != 0});
+                      .joined = static_cast<int>(numbers[4])});
     }
   return maps;
 }

@@ -40,23 +40,35 @@ int64_t coordinateCount(Value view) { return rankOfTensor(view) + (hasEnd(view) 
 
 bool hasPages(Value view) { return pageOf(view) != 0; }
 
-std::string whyNotAddressed(Value view) {
+int64_t joinedDimension(Value view) {
   if (hasPages(view))
-    return "TMA loads rows of pages, but does not store or add them";
+    return 1;
+  return hasEnd(view) && rankOfTensor(view) > kMaxRankWithEnd ? 2 : 0;
+}
+
+/// Returns why no tensor map of at most `maxRank` dimensions with an end addresses tiles of `view`, which has no pages.
+static std::string whyNoMap(Value view, int64_t maxRank, StringRef moves) {
   if (!tile::positionInTensor(view, {}))
     return "TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table";
   const int64_t rank = rankOfTensor(view);
-  if (hasEnd(view) && rank > kMaxRankWithEnd)
-    return "its tensor has " + std::to_string(rank) +
-           " dimensions; with rows(begin, end), TMA moves tiles of at most " + std::to_string(kMaxRankWithEnd);
+  if (hasEnd(view) && rank > maxRank)
+    return ("its tensor has " + Twine(rank) + " dimensions; with rows(begin, end), TMA " + moves +
+            " tiles of at most " + Twine(maxRank))
+        .str();
   return "";
 }
 
+std::string whyNotAddressed(Value view) {
+  if (hasPages(view))
+    return "TMA loads rows of pages, but does not store or add them";
+  return whyNoMap(view, kMaxRankWithEnd, "stores and adds");
+}
+
 std::string whyNotLoaded(Value view, int64_t rows) {
+  constexpr int64_t maxRank = kMaxRankWithEnd + 1; // The rows of a map may count through a dimension.
   const int64_t page = pageOf(view);
   if (page == 0)
-    return whyNotAddressed(view);
-  constexpr int64_t maxRank = kMaxRankWithEnd + 1; // One dimension of a map has the rows of all pages.
+    return whyNoMap(view, maxRank, "loads");
   if (rankOfTensor(view) > maxRank)
     return "its tensor has " + std::to_string(rankOfTensor(view)) +
            " dimensions; with pages, TMA loads tiles of at most " + std::to_string(maxRank);

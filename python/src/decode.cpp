@@ -22,7 +22,7 @@ using OptionalTensor = std::optional<Tensor>;
 struct Key {
   tegula_context *context;
   int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets,
-      prefix;
+      prefix, latent;
   int64_t window_left, window_right;
   double softcap;
 
@@ -51,8 +51,17 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
   problem.begins = key.begins;
   problem.page_offsets = key.page_offsets;
   problem.prefix = key.prefix;
+  problem.latent = key.latent;
   problem.attention = &attention;
   return tegula_plan_create_decode(key.context, &problem, plan, error);
+}
+
+/// Returns true if v is the first columns of k.
+bool isFirstColumns(const Tensor &v, const Tensor &k) {
+  bool isPart = v.const_data_ptr() == k.const_data_ptr() && v.size(3) <= k.size(3);
+  for (int64_t dim = 0; dim < 4; ++dim)
+    isPart = isPart && v.stride(dim) == k.stride(dim) && (dim == 3 || v.size(dim) == k.size(dim));
+  return isPart;
 }
 
 /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
@@ -69,6 +78,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   const auto guard = guardFor(q);
   const int64_t batch = q.size(0), heads = q.size(1), queries = q.size(2), kv_heads = k.size(1);
   const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
+  const bool isLatent = isFirstColumns(v, k);
   const int64_t rows = queries * heads / std::max<int64_t>(kv_heads, 1);
   const Key key = {.context = contextOf(q),
                    .dtype = view("q", q).dtype,
@@ -84,6 +94,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                    .begins = begins.has_value(),
                    .page_offsets = page_offsets.has_value(),
                    .prefix = prefix_lengths.has_value(),
+                   .latent = isLatent,
                    .window_left = isWindow ? window_left : 0,
                    .window_right = isWindow ? window_right : 0,
                    .softcap = softcap};
@@ -115,7 +126,8 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("prefix_lengths", prefix_lengths);
   arguments.add("prefix_page_table", prefix_page_table);
   arguments.add("prefix_k", prefix_k);
-  arguments.add("v", v);
+  if (!isLatent)
+    arguments.add("v", v);
   arguments.add(float(scale));
   arguments.add("alibi_slopes", alibi_slopes);
   arguments.add("prefix_v", prefix_v);

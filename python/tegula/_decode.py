@@ -39,7 +39,8 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
                 value_dim 512
     k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], with a page size
                 that is a power of two from 16 on
-    v_cache     the same with value_dim, perhaps a part of k_cache: for multi-head latent attention k_cache[..., :512]
+    v_cache     the same with value_dim. If it is the first columns of k_cache, as k_cache[..., :512] with multi-head latent
+                attention, kernels load each key once
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
     page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size. With
                 page_offsets it is int32 [entries]

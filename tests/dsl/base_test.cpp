@@ -56,7 +56,7 @@ TEST(Artifact, TensorMapsGoBothWays) {
                           {.parameter = 2, .dtype = f32, .box = {128}, .swizzle = 0, .columns = 1},
                           {.parameter = 0, .dtype = i8, .box = {128, 4, 16}, .swizzle = 64, .columns = 7},
                           {.parameter = 1, .dtype = bf16, .box = {64, 8}, .columns = 9, .ends_inside = true},
-                          {.parameter = 1, .dtype = bf16, .box = {64, 8}, .columns = 9, .in_pages = true}};
+                          {.parameter = 1, .dtype = bf16, .box = {64, 8}, .columns = 9, .joined = 2}};
   const Expected<Artifact> parsed = parseArtifact(serialize(artifact));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(parsed->tensor_maps, artifact.tensor_maps);

@@ -581,6 +581,28 @@ TEST(Call, Decodes) {
     EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
   decoding.page_offsets = 0;
 
+  // Values that are columns of the keys are no argument.
+  const auto run = [&](const Plan &plan) {
+    args.arguments = arguments.data();
+    args.argument_count = uint32_t(arguments.size());
+    args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
+    std::ranges::fill(o, 0);
+    EXPECT_TRUE(isOk(plan.launch(args)));
+    std::free(args.workspace);
+    return o;
+  };
+  decoding.latent = 1;
+  const Expected<Plan> latent = context.decodePlan(decoding);
+  decoding.latent = 0;
+  ASSERT_TRUE(isOk(latent.status()));
+  arguments = {argument(q),     argument(k_view), argument(length_view), argument(table),
+               argument(scale), argument(o_view), argument(lse_view)};
+  const auto found = run(*latent);
+  arguments.insert(arguments.begin() + 4, argument(k_view));
+  const auto expected = run(*plan);
+  for (int64_t column = 0; column < dim; ++column)
+    EXPECT_NEAR(found[column], expected[column], 1e-6);
+
   const auto refusal = [&] { return context.decodePlan(decoding).status().message(); };
   attention.backward = 1;
   EXPECT_EQ(refusal(), "argument 'attention.backward': decoding does not have it");

@@ -40,6 +40,7 @@ struct Decode {
   int keys_per_part = 0;
   std::vector<int> begins = {}; ///< Empty: all 0.
   bool page_offsets = false;
+  bool latent = false;
   std::optional<int> prefix = {}; ///< The keys of a prefix, if there is one.
   int64_t prefix_capacity = 150;
   int64_t prefix_parts = 0; ///< 0: as many as the plan chooses.
@@ -71,6 +72,7 @@ struct Decode {
     return {.dtype = dtype,
             .head_dim = head_dim,
             .value_dim = value_dim,
+            .latent = latent,
             .causal = causal,
             .page_size = page,
             .page_offsets = page_offsets,
@@ -88,8 +90,9 @@ struct DecodeTensors {
   explicit DecodeTensors(const Decode &d)
       : pages(pagesOf(d)), table(tableOf(d)),
         q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
-        k_numbers(keys(d, d.head_dim, 2)), v_numbers(keys(d, d.value_dim, 3)),
-        prefix_k_numbers(prefixKeys(d, d.head_dim, 6)), prefix_v_numbers(prefixKeys(d, d.value_dim, 7)),
+        k_numbers(keys(d, d.head_dim, 2)), v_numbers(d.latent ? firstColumns(d, k_numbers) : keys(d, d.value_dim, 3)),
+        prefix_k_numbers(prefixKeys(d, d.head_dim, 6)),
+        prefix_v_numbers(d.latent ? firstColumns(d, prefix_k_numbers) : prefixKeys(d, d.value_dim, 7)),
         slope_numbers(oracle::normalNumbers(d.heads, f32, 4)), sink_numbers(oracle::normalNumbers(d.heads, f32, 5)),
         q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
@@ -209,6 +212,13 @@ struct DecodeTensors {
       std::fill(numbers.begin() + (h * d.prefix_capacity + std::min(d.before(), d.prefix_capacity)) * columns,
                 numbers.begin() + (h + 1) * d.prefix_capacity * columns, nan);
     return numbers;
+  }
+
+  static std::vector<float> firstColumns(const Decode &d, const std::vector<float> &k) {
+    std::vector<float> v;
+    for (auto row = k.begin(); row != k.end(); row += d.head_dim)
+      v.insert(v.end(), row, row + d.value_dim);
+    return v;
   }
 
   std::vector<int32_t> pages, table;
@@ -375,6 +385,11 @@ TEST(Decode, SeveralQueries) {
 }
 
 TEST(Decode, MoreRowsThanATile) { runAndExpect({.dtype = bf16, .heads = 20, .kv_heads = 1, .queries = 7, .spans = 4}); }
+
+TEST(Decode, ManyRowsOfAnyHeadDimension) { // The default schedule fits.
+  for (int dim : {64, 128, 192, 256})
+    runAndExpect({.dtype = bf16, .heads = 34, .kv_heads = 1, .head_dim = dim, .value_dim = dim, .lengths = {70, 3}});
+}
 
 TEST(Decode, Pages) {
   for (int page : {16, 32, 64, 128})
@@ -568,6 +583,20 @@ TEST(DecodePrefix, HeadsOfAnySize) {
                 .prefix_capacity = 64});
 }
 
+TEST(DecodePrefix, Latent) {
+  for (int page : {0, 16})
+    runAndExpect({.dtype = bf16,
+                  .heads = 16,
+                  .kv_heads = 1,
+                  .capacity = 40,
+                  .head_dim = 192,
+                  .value_dim = 128,
+                  .page = page,
+                  .lengths = {40, 3, 0},
+                  .latent = true,
+                  .prefix = 70});
+}
+
 TEST(DecodePrefix, PartsOfAFixedNumberOfKeys) {
   // A sequence alone has the bits that it has among others.
   Decode many{
@@ -613,6 +642,55 @@ TEST(DecodePrefix, ATileHasTheRowsOfManySequences) {
   EXPECT_EQ(along(2), 8);
 }
 
+/// v is the first columns of k. Keys that no sequence has are NaN, and so would be its values.
+TEST(Decode, Latent) {
+  const Decode shape{.dtype = bf16,
+                     .heads = 16,
+                     .kv_heads = 1,
+                     .head_dim = 576,
+                     .value_dim = 512,
+                     .lengths = {300, 1, 77, 0, 64},
+                     .latent = true};
+  for (Layout layout : {Layout::contiguous, Layout::padded, Layout::scattered}) {
+    Decode d = shape;
+    d.layout = layout;
+    d.spans = 3;
+    runAndExpect(d);
+  }
+  for (int page : {16, 64, 128}) {
+    Decode d = shape;
+    d.heads = 70;
+    d.page = page;
+    d.lacks_pages = page == 64;
+    d.sinks = true;
+    runAndExpect(d);
+  }
+  Decode several = shape;
+  several.dtype = f16;
+  several.queries = 3;
+  several.spans = 40;
+  several.left = 70;
+  runAndExpect(several);
+}
+
+TEST(Decode, LatentOfAnyKind) {
+  const Decode shape{.heads = 6, .kv_heads = 2, .head_dim = 40, .value_dim = 24, .latent = true};
+  for (DType dtype : {f32, bf16}) {
+    Decode d = shape;
+    d.dtype = dtype;
+    runAndExpect(d);
+    d.begins = {5, 0, 70, 0, 128};
+    runAndExpect(d);
+  }
+  Decode many = shape;
+  many.dtype = bf16;
+  many.head_dim = 192;
+  many.value_dim = 128;
+  many.capacity = 70;
+  many.lengths = manyLengths();
+  runAndExpect(many);
+}
+
 TEST(Decode, SaysWhatIsWrong) {
   const Target &target = machine().cache->target();
   const auto message = [&](DecodeProblem problem) { return decodeAttention(problem, target).status().message(); };
@@ -624,6 +702,8 @@ TEST(Decode, SaysWhatIsWrong) {
                         "table"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 520}),
               HasSubstr("argument 'value_dim': it is 520; it must be from 1 to 512"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 16, .latent = true}),
+              HasSubstr("argument 'value_dim': it is 16; with latent it must be at most head_dim, 8"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
               HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),

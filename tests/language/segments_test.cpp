@@ -103,6 +103,68 @@ TEST(Segments, TmaLoadsRows) {
   }
 }
 
+/// X^T X' for each segment of a matrix, where X' has the first columns of X. The matrix is one of a tensor of four
+/// dimensions; that of segment 1 does not exist.
+TEST(Segments, TmaLoadsRowsOfMatricesInTwoDimensions) {
+  constexpr int64_t owners = 2, heads = 2, few = 64;
+  auto kernel = [](View Ends, View Owners, View X, View W) {
+    View x = rowsOf(X.at(Owners.gather(programId(0)), 1), Ends);
+    Var w = fill({kDepth, few}, 0.0);
+    for (Value i : range(0, x.dim(0), 64)) {
+      Value tile = x.load({i, 0}, {64, kDepth});
+      w = dot(transpose(tile), columns(tile, 0, few), w);
+    }
+    W.at(programId(0)).store(0, w);
+  };
+  Expected<Program> program = record("weights", kernel, TensorArg{"ends", i64, 2}, TensorArg{"owners", i32, 1},
+                                     TensorArg{"x", bf16, 4}, TensorArg{"w", f32, 3});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(ptxOf(*program), HasSubstr("cp.async.bulk.tensor.5d.shared::cluster"));
+  Array<int64_t> bounds = ends();
+  Array<int32_t> numbers({kSegments});
+  const int32_t owner_of[kSegments] = {1, 1, 0, 0, 1, 0};
+  std::copy_n(owner_of, kSegments, numbers.data.begin());
+  numbers(0) = owners; // Outside the tensor.
+  struct Strides {
+    int64_t owner, head, row;
+  };
+  for (Strides s : {Strides{heads * kRows * kDepth, kRows * kDepth, kDepth},        // Heads outside the rows,
+                    Strides{heads * kRows * kDepth, kDepth, heads * kDepth},        // between them,
+                    Strides{heads * kRows * kDepth + 8, kRows * kDepth, kDepth}}) { // and owners that forbid TMA.
+    SCOPED_TRACE(::testing::Message() << s.owner << ", " << s.head << ", " << s.row);
+    Matrix x({owners * s.owner}), rows = poisoned(kDepth, 3);
+    std::fill(x.data.begin(), x.data.end(), Bf16(NAN));
+    const auto at = [&](int64_t owner, int64_t row, int64_t column) -> Bf16 & {
+      return x(owner * s.owner + s.head + row * s.row + column);
+    };
+    for (int64_t owner = 0; owner < owners; ++owner)
+      for (int64_t row = 0; row < kRows; ++row)
+        for (int64_t j = 0; j < kDepth; ++j)
+          at(owner, row, j) = isInSegment(row) ? Bf16(float(rows(row, j)) + float(owner)) : rows(row, j);
+    Array<float> w({kSegments, kDepth, few}, 7.0f);
+    OnDevice<int64_t> on_ends(bounds);
+    OnDevice<int32_t> on_numbers(numbers);
+    OnDevice<Bf16> on_x(x);
+    OnDevice<float> on_w(w);
+    TensorRef tensor{.data = on_x.ref().data,
+                     .dtype = bf16,
+                     .rank = 4,
+                     .shape = {owners, heads, kRows, kDepth},
+                     .strides = {s.owner, s.head, s.row, 1}};
+    launch(*program, {.x = kSegments}, {on_ends.ref(), on_numbers.ref(), tensor, on_w.ref()});
+    ASSERT_TRUE(on_w.readBack()) << "memory outside an array was written";
+    for (int64_t segment = 0; segment < kSegments; ++segment)
+      for (int64_t i = 0; i < kDepth; ++i)
+        for (int64_t j = 0; j < few; ++j) {
+          const int64_t owner = numbers(segment);
+          double sum = 0;
+          for (int64_t row = Rows(segment).begin; owner < owners && row < Rows(segment).end; ++row)
+            sum += double(at(owner, row, i)) * double(at(owner, row, j));
+          ASSERT_EQ(w(segment, i, j), sum) << segment << ": " << i << ", " << j;
+        }
+  }
+}
+
 /// Expects that `c` has `expected(row, column)` in the rows of segments, and `kept` elsewhere.
 template <class T, class Function> void expectRows(Array<T> &c, float kept, const Function &expected) {
   for (int64_t i = 0; i < kRows; ++i)

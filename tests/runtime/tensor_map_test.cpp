@@ -38,8 +38,8 @@ TEST(TensorMap, RowsThatEndInsideHaveLimits) {
 TEST(TensorMap, RowsCountThroughAllPages) {
   const auto mapPages = [](int64_t page) {
     TensorRef tensor{.dtype = bf16, .rank = 4, .shape = {2, 7, 16, 64}, .strides = {16 * 64, page, 64, 1}};
-    return mapTensor(
-        {.dtype = bf16, .box = {64, 16}, .swizzle = 128, .columns = 64, .ends_inside = true, .in_pages = true}, tensor);
+    return mapTensor({.dtype = bf16, .box = {64, 16}, .swizzle = 128, .columns = 64, .ends_inside = true, .joined = 1},
+                     tensor);
   };
   const std::optional<MappedTensor> mapped = mapPages(2 * 16 * 64);
   ASSERT_TRUE(mapped);
@@ -47,6 +47,25 @@ TEST(TensorMap, RowsCountThroughAllPages) {
   EXPECT_EQ(mapped->sizes, (std::array<uint64_t, 5>{64, kLimit, 6 * 32 + 16 + 1, kLimit + 1, 2}));
   EXPECT_EQ(mapped->strides[3], 16 * 64 * 2u);
   EXPECT_FALSE(mapPages(2 * 16 * 64 + 8)) << "a page begins inside a row";
+}
+
+/// Rows of a head count through all batch entries, whether heads lie outside the rows or between them.
+TEST(TensorMap, RowsCountThroughTheSecondDimensionOutsideThem) {
+  const auto mapBatch = [](int64_t entry, int64_t head, int64_t row) {
+    TensorRef tensor{.dtype = bf16, .rank = 4, .shape = {5, 2, 16, 64}, .strides = {entry, head, row, 1}};
+    return mapTensor({.dtype = bf16, .box = {64, 16}, .swizzle = 128, .columns = 64, .ends_inside = true, .joined = 2},
+                     tensor);
+  };
+  for (auto [head, row] : {std::pair{16 * 64, 64}, {64, 2 * 64}}) {
+    const std::optional<MappedTensor> mapped = mapBatch(2 * 16 * 64, head, row);
+    ASSERT_TRUE(mapped);
+    EXPECT_EQ(mapped->rank, 5u);
+    EXPECT_EQ(mapped->sizes,
+              (std::array<uint64_t, 5>{64, kLimit, uint64_t(4 * 2 * 16 * 64 / row + 16 + 1), kLimit + 1, 2}));
+    EXPECT_EQ(mapped->strides[0], row * 2u);
+    EXPECT_EQ(mapped->strides[3], head * 2u);
+  }
+  EXPECT_FALSE(mapBatch(2 * 16 * 64 + 8, 16 * 64, 64)) << "an entry begins inside a row";
 }
 
 } // namespace

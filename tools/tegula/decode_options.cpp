@@ -140,6 +140,7 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
   DecodeCase decode{.problem = {.dtype = o.kernel.dtype,
                                 .head_dim = o.kernel.head_dim,
                                 .value_dim = value_dim,
+                                .latent = o.latent,
                                 .causal = o.kernel.causal != Causal::none,
                                 .page_size = o.page_size,
                                 .sinks = o.kernel.sinks,
@@ -152,7 +153,6 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
                     .seqlen_q = o.seqlen_q,
                     .lengths = std::move(*lengths),
                     .prefix = o.prefix.value_or(0),
-                    .latent = o.latent,
                     .num_spans = o.splits,
                     .scale = scoreFactor(o.scale, o.kernel.head_dim),
                     .seed = o.seed};

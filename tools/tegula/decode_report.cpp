@@ -21,7 +21,7 @@ std::string heading(const DecodeReport &report) {
   std::string options = decode.variant ? fmt::format(", {}", decode.variant->name) : "";
   if (problem.sinks)
     options += ", sinks";
-  if (decode.latent)
+  if (decode.problem.latent)
     options += ", latent";
   if (problem.prefix)
     options += fmt::format(", a prefix of {} keys", decode.prefix);
@@ -76,7 +76,7 @@ std::string toJson(const DecodeReport &report) {
                {"causal", causalOf(decode.problem)}};
   if (decode.problem.sinks)
     json["sinks"] = true;
-  if (decode.latent)
+  if (decode.problem.latent)
     json["latent"] = true;
   if (decode.problem.prefix)
     json["prefix"] = decode.prefix;

@@ -86,9 +86,9 @@ struct TensorMap {
   int64_t columns = 0;
   /// True if each box names its first row and an end, which a kernel knows. The map then has two more dimensions.
   bool ends_inside = false;
-  /// True if the rows count through all pages, which are the dimension before the rows. The map has no dimension of
-  /// pages.
-  bool in_pages = false;
+  /// If it is not 0, rows count through another dimension, too, and the map does not have that dimension: with 1 the
+  /// first one outside the rows, such as pages, and with 2 the second one.
+  int joined = 0;
 
   bool operator==(const TensorMap &) const = default;
 };

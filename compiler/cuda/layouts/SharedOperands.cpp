@@ -56,6 +56,17 @@ Value transposed(ImplicitLocOpBuilder &b, Value tile) {
 
 //===-- MMAs ------------------------------------------------------------------------------------------------------===//
 
+/// Returns the tile that is loaded to shared memory if `tile` is its first panels, otherwise `tile`. An MMA reads the
+/// panels that it multiplies, so the whole tile serves it as well.
+static Value wholeOf(Value tile) {
+  auto columns = tile.getDefiningOp<tile::ColumnsOp>();
+  auto load = columns ? columns.getSource().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
+  if (!load || !canLoadShared(load) || columns.getFirst() != 0 || columns.getStep() != 1)
+    return tile;
+  const int64_t ofPanel = sm::panelColumns(load.getResult().getType().getElementType());
+  return columns.getType().getDimSize(1) % ofPanel == 0 ? columns.getSource() : tile;
+}
+
 namespace {
 enum Side { lhs, rhs };
 
@@ -68,12 +79,16 @@ public:
       widenToPanels(planned);
     for (PlannedDot planned : dots)
       lower(planned);
+    for (Operation *columns : parts_)
+      if (columns->use_empty())
+        columns->erase();
     for (auto &[load, shared] : loaded_)
       readBack(load, shared);
   }
 
 private:
-  static Value operand(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
+  static Value operandOf(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
+  static Value operand(tile::DotOp dot, Side side) { return wholeOf(operandOf(dot, side)); }
 
   /// Returns true if `tile` is staged as its transpose, because each thread holds neighbours of a column.
   static bool isStagedTransposed(Value tile) {
@@ -111,6 +126,8 @@ private:
     for (Side side : {lhs, rhs}) {
       if (takesFromRegisters(planned, side))
         continue;
+      if (Value part = operandOf(planned.dot, side); part != operand(planned.dot, side))
+        parts_.insert(part.getDefiningOp());
       auto &shape = shapes_.try_emplace(operand(planned.dot, side), std::array<int64_t, 2>{}).first->second;
       for (auto [have, need] : llvm::zip(shape, coveredShape(planned, side)))
         have = std::max(have, need);
@@ -170,8 +187,8 @@ private:
   void lower(PlannedDot planned) {
     tile::DotOp dot = planned.dot;
     ImplicitLocOpBuilder b(dot.getLoc(), dot);
-    Value left = takesFromRegisters(planned, lhs) ? heldLhs(b, dot) : shared(dot.getLhs());
-    Value right = shared(dot.getRhs());
+    Value left = takesFromRegisters(planned, lhs) ? heldLhs(b, dot) : shared(operand(dot, lhs));
+    Value right = shared(operand(dot, rhs));
     auto accumulators = sm::withLayout(dot.getType(), accumulatorLayout(dot, planned.grid));
     Value result = onWarpgroups(dot) ? multiplyAsync(b, dot, accumulators, left, right)
                                      : multiply(b, dot, accumulators, left, right);
@@ -228,6 +245,7 @@ private:
   llvm::DenseMap<Value, Value> shared_;
   llvm::DenseMap<Value, Value> transposed_; ///< By the tile in shared memory.
   SmallVector<std::pair<tile::LoadOp, Value>> loaded_;
+  llvm::SetVector<Operation *> parts_; ///< Columns of tiles that dots read in place.
 };
 } // namespace
 
@@ -249,7 +267,27 @@ static bool isCoalesced(RankedTensorType tile) {
          first.stride * tile.getElementTypeBitWidth() <= 128;
 }
 
+/// Returns true if lanes side by side write whole sectors of 32 bytes, so that direct stores cost no more traffic.
+static bool writesSectors(RankedTensorType tile) {
+  constexpr int64_t sectorBits = 256;
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  if (layout.getLanes().empty())
+    return false;
+  const sm::Digit &first = layout.getLanes().front();
+  return first.dim == static_cast<int32_t>(tile.getRank()) - 1 &&
+         first.size * first.stride * tile.getElementTypeBitWidth() >= sectorBits;
+}
+
 static bool hasLoopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
+
+/// Returns true if the tile is too large for shared memory beside the other tiles of its loop, and better stored from
+/// registers.
+static bool isLeftInRegisters(tile::StoreOp store) {
+  constexpr int64_t mostBits = 8 * 65536;
+  RankedTensorType tile = store.getTile().getType();
+  return hasLoopAround(store) && tile.getNumElements() * tile.getElementTypeBitWidth() > mostBits &&
+         writesSectors(tile);
+}
 
 /// Returns true if a loop loads matrices to registers, in addition to the results of its MMAs.
 static bool loadsMatricesInLoops(func::FuncOp function) {
@@ -277,7 +315,8 @@ void lowerLoadsAndStores(func::FuncOp function) {
   });
   function.walk([](tile::StoreOp store) {
     RankedTensorType type = store.getTile().getType();
-    if (store.getCondition() || type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(type))
+    if (store.getCondition() || type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(type) ||
+        isLeftInRegisters(store))
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::ToSharedOp::create(b, sharedType(type, type.getShape()), store.getTile());

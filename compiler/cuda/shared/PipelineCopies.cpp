@@ -56,11 +56,13 @@ static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
                                 [&](sm::LoadSharedOp fetch) { return canRunAhead(fetch, loop); });
 }
 
-/// Returns true if no loop inside loads or copies to shared memory. Such an inner loop needs the memory more.
+/// Returns true if no loop inside loads, copies or receives tiles in shared memory. Such an inner loop needs the memory
+/// more.
 static bool isInnermost(scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     auto inner = op->getParentOfType<scf::ForOp>();
-    const bool fills = isa<sm::CopyInOp>(op) || (isa<sm::LoadSharedOp>(op) && op->getParentOp() == inner);
+    const bool fills =
+        isa<sm::CopyInOp, sm::ConsumerWaitOp>(op) || (isa<sm::LoadSharedOp>(op) && op->getParentOp() == inner);
     return fills && inner != loop ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();

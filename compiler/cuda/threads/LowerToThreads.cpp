@@ -47,7 +47,7 @@ void Threads::describeOnModule() {
   module->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
   SmallVector<Attribute> maps;
   for (const TensorMap &map : tensorMaps_) {
-    SmallVector<int64_t> numbers{map.parameter, map.swizzle, map.columns, map.endsInside, map.inPages};
+    SmallVector<int64_t> numbers{map.parameter, map.swizzle, map.columns, map.endsInside, map.joined};
     llvm::append_range(numbers, map.box);
     maps.push_back(b.getDenseI64ArrayAttr(numbers));
   }

@@ -54,7 +54,7 @@ struct TensorMap {
   int64_t swizzle;                   ///< The width of the swizzle in bytes; 0 for none.
   int64_t columns;                   ///< The number of columns that TMA sees, if the tensor has more.
   bool endsInside;                   ///< True if a box may name an end of its rows inside the tensor.
-  bool inPages;                      ///< True if the rows count through the pages of the tensor.
+  int64_t joined;                    ///< The dimension through which rows count, too, as `sm::joinedDimension` says.
 
   static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
 

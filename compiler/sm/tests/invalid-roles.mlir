@@ -797,15 +797,15 @@ func.func @an_addition_to_pages(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64x
 
 // -----
 
-func.func @a_load_of_rows_of_four_dimensions(%v: !tile.view<4xbf16>, %ring: !sm.shared<2x64x64xbf16, 128>, %i: index, %s: i32) {
+func.func @a_load_of_rows_of_five_dimensions(%v: !tile.view<5xbf16>, %ring: !sm.shared<2x64x64xbf16, 128>, %i: index, %s: i32) {
   %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   sm.roles {
     compute warps 4 registers 232 {
     }
     load warps 1 registers 40 {
-      %matrix = tile.slice %v[%i, %i] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+      %matrix = tile.slice %v[%i, %i, %i] : !tile.view<5xbf16> -> !tile.view<2xbf16>
       %rows = tile.rows %matrix[%i, %i] : !tile.view<2xbf16>
-      // expected-error @+1 {{'sm.producer_load' op cannot load its tile: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
+      // expected-error @+1 {{'sm.producer_load' op cannot load its tile: its tensor has 5 dimensions; with rows(begin, end), TMA loads tiles of at most 4}}
       sm.producer_load %rows[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     }
   }

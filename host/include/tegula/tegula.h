@@ -551,7 +551,9 @@ typedef struct tegula_decode_problem {
   int32_t begins;       /* Not 0: sequences have a first key that queries see, such as after padding on the left. */
   int32_t page_offsets; /* Not 0: the page tables of all sequences lie one after another (CSR). Needs page_size. */
   int32_t prefix;       /* Not 0: all sequences begin with the same keys, which are read once for all of them. */
-  int32_t reserved;     /* 0 */
+  /* Not 0: v is the first value_dim columns of k, as in the absorbed form of multi-head latent attention (DeepSeek-V2).
+   * Kernels load each key once, and there is no argument v, and no prefix_v. */
+  int32_t latent;
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
@@ -567,7 +569,7 @@ typedef struct tegula_decode_problem {
  *   prefix_lengths  i32 [1], with prefix only: the keys of the prefix
  *   prefix_page_table  i32 [1, any], with prefix and pages only: the pages of the prefix
  *   prefix_k    [1, kv_heads, prefix_keys, head_dim], with prefix and without pages only
- *   v           shaped like k, with value_dim
+ *   v           shaped like k, with value_dim; not with latent
  *   scale       f32
  *   the tensors of the variants, with all of their dimensions
  *   prefix_v    shaped like prefix_k, with value_dim, the same

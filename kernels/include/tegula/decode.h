@@ -20,6 +20,9 @@ struct DecodeProblem {
   DType dtype = bf16; ///< Type of q, k, v and o: f32, f16 or bf16.
   int head_dim = 0;   ///< Head dimension of q and k, from 1 to 576.
   int value_dim = 0;  ///< Head dimension of v and o, from 1 to 512.
+  /// v is the first value_dim columns of k, as in the absorbed form of multi-head latent attention (DeepSeek-V2, 2024).
+  /// Kernels then load each key once, and the plan has no argument v.
+  bool latent = false;
   /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
   /// all queries see all keys.
   bool causal = true;
@@ -62,7 +65,7 @@ struct DecodeProblem {
 ///   prefix_lengths  i32 [1], with prefix only: how many keys the prefix has
 ///   prefix_page_table  i32 [1, pages of the prefix], with prefix and pages only: the pages of the prefix
 ///   prefix_k    [1, kv_heads, prefix_keys, head_dim], with prefix and without pages only
-///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim]
+///   v           [batch, kv_heads, seqlen_k, value_dim], or [pages, kv_heads, page_size, value_dim], not with latent
 ///   scale       f32, the factor on the scores
 ///   one tensor for each of Variant::tensors, with all of its dimensions
 ///   prefix_v    [1, kv_heads, prefix_keys, value_dim], with prefix and without pages only
@@ -75,9 +78,6 @@ struct DecodeProblem {
 /// sequence with fewer own keys than queries may have its diagonal in the prefix. In the kernel that reads the prefix
 /// ScoreIndex::batch and ScoreIndex::seqlen_k are tiles i32 [rows, 1], too. The choice `num_prefix_parts` is the number
 /// of parts into which the prefix is cut.
-///
-/// v may be a part of k: for the absorbed form of multi-head latent attention (DeepSeek-V2, 2024) it is the first 512
-/// columns of k, which has one head.
 ///
 /// A length or a begin below 0 counts as 0, and a length beyond the tensor or the table of the sequence as what these
 /// hold. What lies before the first or after the last key of a sequence reaches no result, even if it is NaN. A page

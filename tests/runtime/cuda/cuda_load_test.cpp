@@ -91,19 +91,24 @@ TEST_F(CudaLoad, RefusesMapsWithAnEndOfTensorsWithTooManyDimensions) {
     EXPECT_EQ(loadStatus(artifact).message(),
               rank == 2 || rank == 3 ? ""
                                      : "kernel 'k': a tensor map with an end inside is of a tensor of rank " +
-                                           std::to_string(rank) + "; legal are 2 and 3");
+                                           std::to_string(rank) + "; legal are 2 to 3");
   }
 }
 
-TEST_F(CudaLoad, RefusesMapsWithPagesOfTensorsWithTooFewOrTooManyDimensions) {
-  for (int rank : {2, 3, 4, 5}) {
+TEST_F(CudaLoad, RefusesMapsWithAJoinedDimensionThatTheTensorDoesNotHave) {
+  const auto status = [&](int rank, int joined) {
     Artifact artifact = cudaArtifact("k", {tensor("a", bf16, rank)});
-    artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64}, .columns = 64, .in_pages = true}};
-    EXPECT_EQ(loadStatus(artifact).message(), rank == 3 || rank == 4
-                                                  ? ""
-                                                  : "kernel 'k': a tensor map with pages is of a tensor of rank " +
-                                                        std::to_string(rank) + "; legal are 3 and 4");
-  }
+    artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64}, .columns = 64, .joined = joined}};
+    return loadStatus(artifact).message();
+  };
+  for (int joined : {1, 2})
+    for (int rank : {2, 3, 4, 5})
+      EXPECT_EQ(status(rank, joined), rank >= 2 + joined && rank <= 4
+                                          ? ""
+                                          : "kernel 'k': a tensor map with a joined dimension is of a tensor of rank " +
+                                                std::to_string(rank) + "; legal are " + std::to_string(2 + joined) +
+                                                " to 4");
+  EXPECT_EQ(status(4, 3), "kernel 'k': a tensor map joins dimension 3 to its rows; legal are 0 to 2");
 }
 
 TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {

@@ -349,3 +349,62 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+// Products read the first columns of a tile where the tile lies, if they are whole panels of 128 bytes. Otherwise the
+// columns get memory of their own.
+// CHECK-LABEL: func @first_columns
+// CHECK: %[[K:.*]] = sm.load_shared {{.*}} -> !sm.shared<64x192xbf16, 128>
+// CHECK: sm.wgmma %{{.*}}, %[[K]] depth 192 {transpose_rhs}
+// CHECK: sm.wgmma %[[K]], %{{.*}} depth 64 {transpose_lhs, transpose_rhs} : {{.*}} -> !sm.inflight<tensor<128x64xf32,
+// CHECK: %[[PART:.*]] = sm.select_columns {{.*}} -> tensor<64x96xbf16,
+// CHECK: %[[OWN:.*]] = sm.to_shared %[[PART]]
+// CHECK: sm.wgmma %{{.*}}, %[[OWN]] depth 64 {{.*}} -> !sm.inflight<tensor<64x96xf32,
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @first_columns(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %o: !tile.view<1xf32> {tile.written}, %p: !tile.view<1xf32> {tile.written}) {
+    %c0 = arith.constant 0 : index
+    %0 = tile.load %q[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x192xbf16>
+    %1 = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x192xbf16>
+    %2 = tile.dot %0, %1 {transpose_rhs} : tensor<64x192xbf16>, tensor<64x192xbf16> -> tensor<64x64xf32>
+    %3 = arith.truncf %2 : tensor<64x64xf32> to tensor<64x64xbf16>
+    %4 = tile.columns %1 from 0 step 1 : tensor<64x192xbf16> -> tensor<64x128xbf16>
+    %5 = tile.dot %3, %4 : tensor<64x64xbf16>, tensor<64x128xbf16> -> tensor<64x128xf32>
+    %6 = tile.columns %1 from 0 step 1 : tensor<64x192xbf16> -> tensor<64x96xbf16>
+    %7 = tile.dot %3, %6 : tensor<64x64xbf16>, tensor<64x96xbf16> -> tensor<64x96xf32>
+    %8 = tile.reduce add %5 axis 0 : tensor<64x128xf32> -> tensor<128xf32>
+    %9 = tile.reduce add %7 axis 0 : tensor<64x96xf32> -> tensor<96xf32>
+    tile.store %8, %o[%c0] : tensor<128xf32>, !tile.view<1xf32>
+    tile.store %9, %p[%c0] : tensor<96xf32>, !tile.view<1xf32>
+    return
+  }
+}
+
+// -----
+
+// Lanes store a large tile of a loop from registers, because it would take the memory of the loop's other tiles. Outside
+// of loops, it is staged.
+// CHECK-LABEL: func @large_results
+// CHECK: scf.for
+// CHECK-NOT: sm.to_shared
+// CHECK: tile.store
+// CHECK: }
+// CHECK: sm.to_shared
+// CHECK: sm.copy_out
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @large_results(%n: index, %a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %o: !tile.view<3xf32> {tile.written}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<128x64xbf16>
+    %1 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x256xbf16>
+    scf.for %i = %c1 to %n step %c1 {
+      %2 = tile.dot %0, %1 : tensor<128x64xbf16>, tensor<64x256xbf16> -> tensor<128x256xf32>
+      %3 = tile.slice %o[%i] : !tile.view<3xf32> -> !tile.view<2xf32>
+      tile.store %2, %3[%c0, %c0] : tensor<128x256xf32>, !tile.view<2xf32>
+    }
+    %4 = tile.dot %0, %1 : tensor<128x64xbf16>, tensor<64x256xbf16> -> tensor<128x256xf32>
+    %5 = tile.slice %o[%c0] : !tile.view<3xf32> -> !tile.view<2xf32>
+    tile.store %4, %5[%c0, %c0] : tensor<128x256xf32>, !tile.view<2xf32>
+    return
+  }
+}

@@ -840,13 +840,13 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: sm.producer_load %[[ROWS]]
 // CHECK-NOT: sm.producer_load
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
-  func.func @rows_that_the_kernel_knows(%k: !tile.view<2xbf16>, %four: !tile.view<4xbf16>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+  func.func @rows_that_the_kernel_knows(%k: !tile.view<2xbf16>, %five: !tile.view<5xbf16>, %start: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %rows = tile.rows %k[%start, %n] : !tile.view<2xbf16>
     %twice = tile.rows %rows[%start, %n] : !tile.view<2xbf16>
-    %matrix = tile.slice %four[%c0, %c0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+    %matrix = tile.slice %five[%c0, %c0, %c0] : !tile.view<5xbf16> -> !tile.view<2xbf16>
     %deep = tile.rows %matrix[%start, %n] : !tile.view<2xbf16>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
       %before = arith.addi %j, %start : index
@@ -855,7 +855,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %us = sm.load_shared %rows[%before, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       // expected-remark @+1 {{all warps copy this tile, not the producer: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
       %ps = sm.load_shared %twice[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
-      // expected-remark @+1 {{all warps copy this tile, not the producer: its tensor has 4 dimensions; with rows(begin, end), TMA moves tiles of at most 3}}
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its tensor has 5 dimensions; with rows(begin, end), TMA loads tiles of at most 4}}
       %ws = sm.load_shared %deep[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>

@@ -39,7 +39,7 @@ static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
 
 TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t columns)
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
-      swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)), inPages(sm::hasPages(view)) {}
+      swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)), joined(sm::joinedDimension(view)) {}
 
 bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().size() == 1; }
 
@@ -147,14 +147,35 @@ static void addEnd(Threads &t, Value row, Value count, Value end, SmallVector<Va
   coordinates.insert(coordinates.begin() + 2, {t.s.toI32(end), t.s.i32(limit)});
 }
 
-/// Adds the end of the view's rows to coordinates in its tensor, if it has one.
+/// Emits the number of rows between neighbours along another dimension before all loops: a division of strides.
+static Value rowsBetween(Threads &t, Value stride, Value rowStride) {
+  OpBuilder::InsertionGuard guard(t.b);
+  for (Operation *parent = t.b.getInsertionBlock()->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      t.b.setInsertionPoint(parent);
+  return t.s.div(stride, rowStride);
+}
+
+/// Adds the end of the view's rows to coordinates in its tensor, if it has one. An index outside a joined dimension has
+/// no rows.
 static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   if (!sm::hasEnd(view))
     return;
+  const View tensor = t.view(tile::rootOf(view));
   const tile::TensorPosition place = *tile::positionInTensor(view, {});
-  Value size = *std::prev(t.view(tile::rootOf(view)).sizes.end(), 2);
+  Value size = *std::prev(tensor.sizes.end(), 2);
   const tile::RowRange rows = tile::clipRows(t.s, t.scalar(place.begin), t.scalar(place.end), size);
-  addEnd(t, coordinates[1], t.s.toI32(t.s.sub(rows.end, rows.first)), rows.end, coordinates);
+  Value count = t.s.sub(rows.end, rows.first), end = rows.end;
+  if (const int64_t joined = sm::joinedDimension(view)) {
+    const int64_t dim = tensor.sizes.size() - 2 - joined;
+    Value index = t.scalar(place.indices[joined - 1]), none = t.s.index(0);
+    Value before = t.s.mul(index, rowsBetween(t, tensor.strides[dim], *std::prev(tensor.strides.end(), 2)));
+    Value exists = t.s.compare(Compare::ult, index, tensor.sizes[dim]);
+    count = t.s.select(exists, count, none);
+    end = t.s.select(exists, t.s.add(before, end), none);
+    coordinates.erase(coordinates.begin() + 1 + joined);
+  }
+  addEnd(t, coordinates[1], t.s.toI32(count), end, coordinates);
 }
 
 SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
@@ -198,22 +219,13 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, ArrayRef<Sm
     }
 }
 
-/// Emits the number of rows from one place for a page to the next, before all loops: a division.
-static Value rowsToNextPage(Threads &t, const View &view) {
-  OpBuilder::InsertionGuard guard(t.b);
-  for (Operation *parent = t.b.getInsertionBlock()->getParentOp(); parent; parent = parent->getParentOp())
-    if (isa<LoopLikeOpInterface>(parent))
-      t.b.setInsertionPoint(parent);
-  return t.s.div(view.pages->stride, view.strides.front());
-}
-
 /// Returns the coordinates of the boxes of a tile, each of which has `rows` rows of one page. If the page is absent,
 /// all rows of the box are after the end.
 static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoadOp load, int64_t rows) {
   const View view = t.view(load.getView());
   SmallVector<Value> tile = llvm::map_to_vector(tile::positionInPages(load.getView(), load.getPosition())->indices,
                                                 [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
-  Value toNext = rowsToNextPage(t, view), first = t.scalar(load.getPosition().front());
+  Value toNext = rowsBetween(t, view.pages->stride, view.strides.front()), first = t.scalar(load.getPosition().front());
   ThreadProgram program(t);
   SmallVector<SmallVector<Value>> boxes;
   for (int64_t box = 0; box < load.getShape().front(); box += rows) {

@@ -482,3 +482,42 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
     return
   }
 }
+
+// -----
+
+// Rows of a matrix in a tensor of four dimensions count through its first dimension, too, because a map has five. An
+// index outside that dimension has no rows. The division of strides comes before all loops.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 1, 2, 64, 32>]
+// CHECK-LABEL: func.func @joined_rows(
+// CHECK: %[[BETWEEN:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK: scf.for
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[OWNER:.*]], %[[BETWEEN]] : index
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[OWNER]], %{{.*}} : index
+// CHECK: %[[COUNT:.*]] = arith.select %[[EXISTS]], %{{.*}}, %c0
+// CHECK: %[[LAST:.*]] = arith.addi %[[BEFORE]], %{{.*}} : index
+// CHECK: %[[END:.*]] = arith.select %[[EXISTS]], %[[LAST]], %c0
+// CHECK: cp.async.bulk.tensor.5d.shared::cluster
+// CHECK-NOT: cp.async.bulk.tensor
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
+  func.func @joined_rows(%keys: !tile.view<4xbf16>, %head: index, %n: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        scf.for %owner = %c0 to %n step %c1 {
+          %matrix = tile.slice %keys[%owner, %head] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+          %rows = tile.rows %matrix[%owner, %n] : !tile.view<2xbf16>
+          sm.producer_load %rows[%c0, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+      }
+    }
+    return
+  }
+}
