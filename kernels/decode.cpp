@@ -155,7 +155,7 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   const DecodeScores scores(c, n, sequence, rows, views.cache.others);
   const auto queries = [&] {
     if (c.problem.latent && !rows.sequences) // Rows of many columns are worth a copy of their vectors.
-      return rowsOfHead(views.q.at(sequence.batch), n, kv_head).load(rows.first, {c.schedule.block_m, c.headColumns()});
+      return packedRows(views.q.at(sequence.batch), n, kv_head).load(rows.first, {c.schedule.block_m, c.headColumns()});
     const Value batch = rows.sequences ? rows.sequences->batch : sequence.batch;
     return views.q.gather(batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.headColumns())));
   };
@@ -332,7 +332,7 @@ void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts,
     o = o * asColumn(before) + asColumn(weight) * result;
     most = higher;
   }
-  rowsOfHead(O.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
+  packedRows(O.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
   L.scatter(select(sum == 0.0, -infinity, most + log(sum)), batch, rows.head, rows.query);
 }
 

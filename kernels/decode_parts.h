@@ -151,7 +151,7 @@ private:
 };
 
 /// Returns the rows of a head of k of a sequence. `q` is [heads, seqlen_q, head_dim].
-inline View rowsOfHead(View q, const Sizes32 &n, Value kv_head) {
+inline View packedRows(View q, const Sizes32 &n, Value kv_head) {
   const Value count = n.group * n.queries, begin = narrow(kv_head) * count;
   return packed(q).rows(begin, begin + count);
 }

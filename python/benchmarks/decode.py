@@ -30,7 +30,7 @@ CALLS = 8  # In a graph.
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["shapes", "pages", "ragged", "queries", "latent"]
+    parts = ["shapes", "pages", "ragged", "queries", "latent", "prefix"]
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--rounds", type=int, default=9)
     return parser.parse_args(arguments)
@@ -61,8 +61,28 @@ def formula(q, k, v, length):
     return torch.softmax(s, -1).nan_to_num(0) @ v
 
 
+def within(found, q, k, v, length):
+    """Returns true if no error of one sequence exceeds twice that of the plain formula in bf16."""
+    exact = formula(q.double(), k.double(), v.double(), length)
+    errors = [(x.double() - exact).abs().max() for x in (found, formula(q, k, v, length))]
+    return bool(errors[0] <= 2 * errors[1])
+
+
+def check_prefix():
+    """Returns true if sequences after a prefix have the results of sequences with all keys."""
+    lengths, before = [512, 1, 300, 0], 1000
+    q, own = numbers(len(lengths), HEADS, 1, DIM), [numbers(len(lengths), KV_HEADS, 512, DIM) for _ in range(2)]
+    prefix = [numbers(1, KV_HEADS, 1024, DIM) for _ in range(2)]
+    for x in prefix:
+        x[:, :, before:] = math.nan
+    o = tegula.decode(q, *own, torch.tensor(lengths, dtype=torch.int32, device="cuda"), prefix_k=prefix[0], prefix_v=prefix[1],
+                      prefix_lengths=torch.tensor([before], dtype=torch.int32, device="cuda"))
+    return all(within(o[n], q[n], *(torch.cat([x[0, :, :before], y[n]], 1) for x, y in zip(prefix, own)), before + length)
+               for n, length in enumerate(lengths))
+
+
 def check(queries, page, repeat=1, latent=False):
-    """Returns true if no error exceeds twice that of the plain formula in bf16. `repeat` makes the batch so much larger."""
+    """Returns true if the results are right. `repeat` makes the batch so much larger."""
     lengths = [1024, 1, 517, 0, 300] * repeat
     q = numbers(len(lengths), HEADS, queries, LATENT if latent else DIM)
     k, v = (numbers(len(lengths), 1 if latent else KV_HEADS, 1024, q.shape[-1]) for _ in range(2))
@@ -73,10 +93,7 @@ def check(queries, page, repeat=1, latent=False):
     o = tegula.decode(q, k_cache, v_cache, torch.tensor(lengths, dtype=torch.int32, device="cuda"), table)
     right = bool((o[3] == 0).all())  # The sequence without keys.
     for n, length in enumerate(lengths):
-        if length:
-            exact = formula(q[n].double(), k[n].double(), v[n].double(), length)
-            errors = [(x.double() - exact).abs().max() for x in (o[n], formula(q[n], k[n], v[n], length))]
-            right &= bool(errors[0] <= 2 * errors[1])
+        right &= length == 0 or within(o[n], q[n], k[n], v[n], length)
     return right
 
 
@@ -154,6 +171,17 @@ def lines(options):
                 yield (f"64 x {length:,}, latent, {heads} heads",
                        {"tegula": lambda: tegula.decode(q, k, k[..., :LATENT_VALUES], given)}, 2 * k.numel(),
                        2 * 64 * heads * length * (LATENT + LATENT_VALUES))
+    if "prefix" in options.parts:
+        batch, before, own = 64, 8192, 512
+        functions, size = case(batch, before + own)
+        yield f"64 x {before + own:,}", functions, size
+        del functions
+        q, *caches = numbers(batch, HEADS, 1, DIM), *(numbers(batch, KV_HEADS, own, DIM) for _ in range(2))
+        prefix_k, prefix_v = (numbers(1, KV_HEADS, before, DIM) for _ in range(2))
+        given, shared = (torch.full((n,), length, dtype=torch.int32, device="cuda") for n, length in ((batch, own), (1, before)))
+        yield (f"64 x {own}, after a prefix of {before:,}",
+               {"tegula": lambda: tegula.decode(q, *caches, given, prefix_lengths=shared, prefix_k=prefix_k, prefix_v=prefix_v)},
+               2 * 2 * (batch * own + before) * KV_HEADS * DIM)
     if "queries" in options.parts:
         for queries in (2, 4, 8, 16):
             yield f"16 x 16,384, {queries} queries", *case(16, 16384, queries=queries)
@@ -169,6 +197,7 @@ def main(arguments):
                 print(json.dumps({"part": "check", "queries": queries, "page": page, "right": check(queries, page)}), flush=True)
         for what in (dict(repeat=8), dict(latent=True)):
             print(json.dumps({"part": "check", **what, "right": check(1, 0, **what)}), flush=True)
+        print(json.dumps({"part": "check", "prefix": True, "right": check_prefix()}), flush=True)
         for name, functions, size, *flops in lines(options):
             us = medians(functions, options.rounds)
             line = {"part": "decode", "case": name, "us": {key: round(value, 2) for key, value in us.items()},

@@ -78,7 +78,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   const auto guard = guardFor(q);
   const int64_t batch = q.size(0), heads = q.size(1), queries = q.size(2), kv_heads = k.size(1);
   const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
-  const bool isLatent = isFirstColumns(v, k);
+  const bool isLatent = isFirstColumns(v, k) && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
   const int64_t rows = queries * heads / std::max<int64_t>(kv_heads, 1);
   const Key key = {.context = contextOf(q),
                    .dtype = view("q", q).dtype,
@@ -126,11 +126,10 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("prefix_lengths", prefix_lengths);
   arguments.add("prefix_page_table", prefix_page_table);
   arguments.add("prefix_k", prefix_k);
-  if (!isLatent)
-    arguments.add("v", v);
+  arguments.add("v", isLatent ? OptionalTensor() : v);
   arguments.add(float(scale));
   arguments.add("alibi_slopes", alibi_slopes);
-  arguments.add("prefix_v", prefix_v);
+  arguments.add("prefix_v", isLatent ? OptionalTensor() : prefix_v);
   arguments.add("o", o);
   arguments.add("lse", lse);
   arguments.add("sinks", sinks);

@@ -59,7 +59,8 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     prefix_lengths  int32 [1], on the device of q: all sequences begin with this number of keys, which are read once for all of
                 them. The other tensors are then about the keys that follow, which may be none. The keys of the prefix are in
     prefix_page_table  int32 [1, pages of the prefix], if the caches have pages, or in
-    prefix_k, prefix_v  [1, kv_heads, longest, head_dim] and [1, kv_heads, longest, value_dim]
+    prefix_k, prefix_v  [1, kv_heads, longest, head_dim] and [1, kv_heads, longest, value_dim]. If v_cache is a part of k_cache,
+                prefix_v is one of prefix_k; otherwise kernels load values again
 
     No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin,
     reaches no result. A cache is copied if its elements are apart along the last dimension, and on a GPU also if that is no

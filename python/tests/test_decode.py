@@ -254,6 +254,12 @@ def test_latent_attention(device):
     lengths = torch.tensor([40, 3], dtype=torch.int32, device=device)
     found = tegula.decode(q, k, k[..., :512], lengths, scale=0.05, return_lse=True)
     assert_right(found, [q, k, k[..., :512]], [40, 3], scale=0.05)
+    shared, apart = numbers(1, 1, 24, 576, device=device, seed=2), k[..., :512].clone()
+    before = torch.tensor([24], dtype=torch.int32, device=device)
+    results = [tegula.decode(q, k, v, lengths, scale=0.05, prefix_lengths=before, prefix_k=shared, prefix_v=prefix_v)
+               for v in (k[..., :512], apart) for prefix_v in (shared[..., :512], shared[..., :512].clone())]
+    for other in results[1:]:
+        assert torch.allclose(results[0], other, atol=1e-5)
 
 
 def test_begins(device):

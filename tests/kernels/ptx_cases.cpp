@@ -67,11 +67,11 @@ void addVariants(std::vector<PtxCase> &cases, AttentionProblem problem) {
   }
 }
 
-void addDecoding(std::vector<PtxCase> &cases, int page_size, int rows, bool prefix = false) {
-  const std::string name = "sm_90a decode pages=" + std::to_string(page_size) + " rows=" + std::to_string(rows) +
-                           (prefix ? " prefix " : " ");
-  Expected<PlanSpec> plan = decodeAttention(
-      {.head_dim = 128, .value_dim = 128, .page_size = page_size, .expected_rows = rows, .prefix = prefix}, kHopper);
+void addDecoding(std::vector<PtxCase> &cases, const DecodeProblem &problem) {
+  const std::string name = "sm_90a decode pages=" + std::to_string(problem.page_size) +
+                           " rows=" + std::to_string(problem.expected_rows) + (problem.latent ? " latent" : "") +
+                           (problem.prefix ? " prefix " : " ");
+  Expected<PlanSpec> plan = decodeAttention(problem, kHopper);
   if (!plan)
     return cases.push_back({name, kHopper, plan.status(), {}});
   for (const KernelSpec &kernel : plan->kernels()) {
@@ -105,9 +105,11 @@ std::vector<PtxCase> testing::optionCases() {
     addVariants(cases, backwardOf(head_dim, Causal::none));
   for (int page_size : {0, 64})
     for (int rows : {8, 64})
-      addDecoding(cases, page_size, rows);
-  for (int page_size : {0, 64})
-    addDecoding(cases, page_size, 8, true);
+      addDecoding(cases, {.head_dim = 128, .value_dim = 128, .page_size = page_size, .expected_rows = rows});
+  for (int page_size : {0, 64}) {
+    addDecoding(cases, {.head_dim = 128, .value_dim = 128, .page_size = page_size, .prefix = true});
+    addDecoding(cases, {.dtype = bf16, .head_dim = 576, .value_dim = 512, .latent = true, .page_size = page_size});
+  }
   return cases;
 }
 
