@@ -165,13 +165,11 @@ void Instructions::arriveAtSequence(Value name, unsigned threads) {
 
 //===-- Turns ----------------------------------------------------------------------------------------------------===//
 
-void Instructions::waitForTurn(Value address, Value number, Value known) {
+void Instructions::waitForTurn(Value address, Value number) {
   Assembly assembly(b_);
-  const std::string place = assembly.input(address), least = assembly.input(number),
-                    first = known ? "mov.b32 now, " + assembly.input(known) + ";\nbra TEST;\n" : "";
-  assembly.create("{\n.reg .pred come;\n.reg .b32 now;\n" + first + "WAIT:\nld.acquire.gpu.global.b32 now, [" + place +
-                  "];\n" + (known ? "TEST:\n" : "") + "setp.ge.s32 come, now, " + least +
-                  ";\n@come bra DONE;\nbra WAIT;\nDONE:\n}");
+  const std::string place = assembly.input(address), least = assembly.input(number);
+  assembly.create("{\n.reg .pred come;\n.reg .b32 now;\nWAIT:\nld.acquire.gpu.global.b32 now, [" + place +
+                  "];\nsetp.ge.s32 come, now, " + least + ";\n@come bra DONE;\nbra WAIT;\nDONE:\n}");
 }
 
 Value Instructions::readTurn(Value address) {

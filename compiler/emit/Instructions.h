@@ -51,8 +51,8 @@ public:
   /// Adds 1 to an i32, atomically and relaxed. Returns the value before the addition.
   mlir::Value fetchIncrement(mlir::Value address);
   /// Waits until an i32 is at least `number`. What happened before the passTurn that made it so happens before what
-  /// this thread does next. `known`, if any, is what readTurn returned for it: the wait may then end without a load.
-  void waitForTurn(mlir::Value address, mlir::Value number, mlir::Value known = {});
+  /// this thread does next.
+  void waitForTurn(mlir::Value address, mlir::Value number);
   /// Returns an i32 that passTurn raises. What happened before that happens before what this thread does next.
   mlir::Value readTurn(mlir::Value address);
   /// Raises an i32 to `number`, unless it is larger. What this thread has done happens before.

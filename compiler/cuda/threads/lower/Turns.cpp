@@ -50,9 +50,15 @@ template <class Op> static void withCounter(Threads &t, Op op, function_ref<void
   });
 }
 
+/// All lanes test what is known of the counter, before one of them has a branch of its own. If the turn has come, the
+/// warp then stays together.
 static LogicalResult lower(Threads &t, sm::WaitMemoryTurnOp op) {
-  Value known = op.getKnown() ? t.scalar(op.getKnown()) : Value();
-  withCounter(t, op, [&](Value counter) { t.gpu.waitForTurn(counter, t.scalar(op.getNumber()), known); });
+  Value isLate = op.getKnown() ? t.s.compare(Compare::slt, t.scalar(op.getKnown()), t.scalar(op.getNumber())) : Value();
+  withCounter(t, op, [&](Value counter) {
+    if (isLate)
+      t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLate).thenBlock());
+    t.gpu.waitForTurn(counter, t.scalar(op.getNumber()));
+  });
   return success();
 }
 

@@ -171,7 +171,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 // A channel by_barriers has no mbarriers, but words, which the first thread writes. The role that adds is the second warp
 // beside those that compute. Each of its lanes adds what one of their warps has written. They wait at a barrier of their
-// warpgroup until TMA has read their last tile.
+// warpgroup until TMA has read their last tile. All lanes test what is known of a counter.
 // CHECK-LABEL: func.func @added_in_turns
 // CHECK-NOT: mbarrier.init
 // CHECK: arith.cmpi eq, %{{.*}}, %c9_i32
@@ -179,6 +179,10 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 // CHECK: scf.while
 // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c288_i32
 // CHECK: scf.condition
+// CHECK: %[[LATE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32{{.*}} : i32
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: scf.if %[[LATE]]
 // CHECK: ld.acquire.gpu.global.b32 now
 // CHECK: nvvm.bar.warp.sync
 // CHECK: fence.proxy.async.global;
