@@ -355,7 +355,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // Products read the first columns of a tile where the tile lies, if they are whole panels of 128 bytes. Otherwise the
 // columns get memory of their own.
 // CHECK-LABEL: func @first_columns
-// CHECK: %[[K:.*]] = sm.load_shared {{.*}} -> !sm.shared<64x192xbf16, 128>
+// CHECK: %[[K:.*]] = sm.load_shared %arg1[{{.*}} -> !sm.shared<64x192xbf16, 128>
 // CHECK: sm.wgmma %{{.*}}, %[[K]] depth 192 {transpose_rhs}
 // CHECK: sm.wgmma %[[K]], %{{.*}} depth 64 {transpose_lhs, transpose_rhs} : {{.*}} -> !sm.inflight<tensor<128x64xf32,
 // CHECK: %[[PART:.*]] = sm.select_columns {{.*}} -> tensor<64x96xbf16,

@@ -487,12 +487,12 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 
 // Rows of a matrix in a tensor of four dimensions count through its first dimension, too, because a map has five. An
 // index outside that dimension has no rows. The division of strides comes before all loops.
-// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 1, 2, 64, 32>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 2, 64, 32>]
 // CHECK-LABEL: func.func @joined_rows(
 // CHECK: %[[BETWEEN:.*]] = arith.divui %{{.*}}, %{{.*}} : index
-// CHECK: scf.for
-// CHECK: %[[BEFORE:.*]] = arith.muli %[[OWNER:.*]], %[[BETWEEN]] : index
+// CHECK: scf.for %[[OWNER:.*]] = %c0
 // CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[OWNER]], %{{.*}} : index
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[OWNER]], %[[BETWEEN]] : index
 // CHECK: %[[COUNT:.*]] = arith.select %[[EXISTS]], %{{.*}}, %c0
 // CHECK: %[[LAST:.*]] = arith.addi %[[BEFORE]], %{{.*}} : index
 // CHECK: %[[END:.*]] = arith.select %[[EXISTS]], %[[LAST]], %c0
