@@ -22,7 +22,7 @@ inline constexpr int kChunk = 128; ///< Sequences that a loop over all sequences
 /// sequence has together with the prefix.
 inline constexpr int kPrefixKeys = 0, kLeastKeys = 1, kMostKeys = 2, kPrefixSizes = 3;
 
-inline const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q");
+const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q");
 
 struct Config {
   DecodeProblem problem;
