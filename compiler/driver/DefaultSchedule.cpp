@@ -74,10 +74,7 @@ SmallVector<Product> hotProducts(ModuleOp module) {
   return products;
 }
 
-bool is16Bit(const Product &product) {
-  std::optional<sm::MmaElement> element = sm::mmaElement(product.elementType());
-  return product.operandType(product.lhs).getElementType() == product.elementType() && element && element->bytes == 2;
-}
+int64_t bytesOf(RankedTensorType tile) { return tile.getNumElements() * tile.getElementTypeBitWidth() / 8; }
 
 /// Returns true if threads do not multiply the operands exactly in f32.
 bool usesTensorCores(const Product &product) {
@@ -86,16 +83,50 @@ bool usesTensorCores(const Product &product) {
          (!product.elementType().isF32() || (dot && dot.getAllowTf32()));
 }
 
+/// Returns the operands that a role must transpose for wgmma, because it reads them K-major only.
+SmallVector<Value> transposedOperands(const Product &product) {
+  SmallVector<Value> operands;
+  auto dot = dyn_cast<tile::DotOp>(product.op);
+  if (!dot || !sm::mmaElement(product.elementType())->mustBeKMajor)
+    return operands;
+  if (product.transposesLhs)
+    operands.push_back(product.lhs);
+  if (!dot.getTransposeRhs())
+    operands.push_back(product.rhs);
+  return operands;
+}
+
+/// Returns why wgmma cannot multiply such operands fast, or nothing if it can.
+std::string obstacleOfOperands(const Product &product) {
+  const std::optional<sm::MmaElement> element = sm::mmaElement(product.elementType());
+  if (!element || !usesTensorCores(product))
+    return "its operands are not both f16, both bf16 or both e4m3, nor f32 with Precision::tf32; cast them";
+  if (!element->mustBeKMajor)
+    return "";
+  const int64_t depth = product.operandType(product.lhs).getDimSize(product.transposesLhs ? 0 : 1);
+  const int64_t columns = product.type.getDimSize(1), ofPanel = element->panelColumns();
+  if (depth % ofPanel != 0 || columns % ofPanel != 0)
+    return llvm::formatv("its depth of {0} and its {1} columns must be multiples of {2} for operands of {3}", depth,
+                         columns, ofPanel, element->name.str());
+  for (Value operand : transposedOperands(product))
+    if (bytesOf(product.operandType(operand)) > sm::kMostTransposed)
+      return llvm::formatv("an operand of {0} must be transposed, which a role does for tiles of at most {1} bytes",
+                           element->name.str(), sm::kMostTransposed);
+  return "";
+}
+
+bool suitsWgmma(const Product &product) { return obstacleOfOperands(product).empty(); }
+
 /// Returns true if wgmma can compute the product with `warps` warps along its rows.
 bool suitsRows(const Product &product, int64_t warps) {
-  return is16Bit(product) && !product.transposesLhs && product.type.getDimSize(0) == sm::kRowsPerWarp * warps &&
+  return suitsWgmma(product) && !product.transposesLhs && product.type.getDimSize(0) == sm::kRowsPerWarp * warps &&
          product.type.getDimSize(1) <= sm::kMaxMmaColumns;
 }
 
 /// Returns true if two warpgroups can compute the product, perhaps transposed: they share its rows or its columns.
 bool suitsTwoWarpgroups(const Product &product) {
   const int64_t rows = product.type.getDimSize(0), columns = product.type.getDimSize(1);
-  return is16Bit(product) && rows % sm::kRowsPerWarpgroup == 0 && columns % sm::kRowsPerWarpgroup == 0 &&
+  return suitsWgmma(product) && rows % sm::kRowsPerWarpgroup == 0 && columns % sm::kRowsPerWarpgroup == 0 &&
          std::max(rows, columns) <= sm::kMaxMmaColumns;
 }
 
@@ -172,8 +203,6 @@ bool maySpill(const Accumulators &accumulators, int64_t warps, int64_t instances
 
 //===-- Shared memory ---------------------------------------------------------------------------------------------===//
 
-int64_t bytesOf(RankedTensorType tile) { return tile.getNumElements() * tile.getElementTypeBitWidth() / 8; }
-
 /// Returns the load of a product's operand; null if the operand is computed.
 tile::LoadOp loadOf(Value operand) {
   if (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
@@ -181,7 +210,7 @@ tile::LoadOp loadOf(Value operand) {
   return operand.getDefiningOp<tile::LoadOp>();
 }
 
-/// Returns the bytes of the tiles that an iteration loads for its products.
+/// Returns the bytes of the tiles that an iteration loads for its products, and of their transposes.
 int64_t bytesOfIteration(ArrayRef<Product> products) {
   std::set<Operation *> loads;
   for (const Product &product : products)
@@ -191,6 +220,9 @@ int64_t bytesOfIteration(ArrayRef<Product> products) {
   int64_t bytes = 0;
   for (Operation *load : loads)
     bytes += bytesOf(cast<tile::LoadOp>(load).getType());
+  for (const Product &product : products)
+    for (Value operand : transposedOperands(product))
+      bytes += bytesOf(product.operandType(operand));
   return bytes;
 }
 
@@ -262,9 +294,8 @@ Obstacle obstacleOf(const Product &product, std::string reason) { return {produc
 Obstacles obstaclesOfTypes(ArrayRef<Product> products) {
   Obstacles obstacles;
   for (const Product &product : products)
-    if (!is16Bit(product))
-      obstacles.push_back(
-          obstacleOf(product, "its operands are not both f16 or both bf16; give roles=load, or cast them"));
+    if (std::string reason = obstacleOfOperands(product); !reason.empty())
+      obstacles.push_back(obstacleOf(product, std::move(reason)));
     else if (!suitsTwoWarpgroups(product))
       obstacles.push_back(obstacleOf(
           product, llvm::formatv("its result has {0} rows and {1} columns; {2}, or rows and columns that are multiples "

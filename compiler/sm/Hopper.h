@@ -14,4 +14,10 @@ constexpr int64_t kMaxMmaColumns = 256; ///< Columns of an accumulator of wgmma.
 constexpr int64_t kMinRegisters = 24;   ///< The fewest registers per thread that setmaxnreg accepts.
 constexpr int64_t kMaxRegisters = 256;  ///< The most that setmaxnreg accepts.
 
+/// The warps of a role that transposes tiles. They share a warpgroup with the role that loads.
+constexpr int64_t kTransposeWarps = 2;
+/// The most bytes of a tile that such a role transposes: 64 registers of each thread. A larger tile would take
+/// registers that the accumulators need.
+constexpr int64_t kMostTransposed = 4 * 64 * kWarpSize * kTransposeWarps;
+
 } // namespace tegula::sm

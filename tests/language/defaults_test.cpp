@@ -363,18 +363,27 @@ TEST(Defaults, RemarksSayWhichFieldsTheCompilerChose) {
   EXPECT_THAT(compiled(program, "sm_90a", given)->remarks, HasSubstr("overlap=pingpong has no effect on this loop"));
 }
 
-TEST(Defaults, DotsOfTf32HaveRolesIfTheyAreGiven) {
-  const Body body = [](View A, View B, View C, DType, const Sizes &sizes) {
-    Var c = fill({sizes.rows, sizes.columns}, 0.0);
-    for (Value k : range(0, B.dim(0), sizes.block))
-      c = dot(A.load({0, k}, {sizes.rows, sizes.block}), B.load({k, 0}, {sizes.block, sizes.columns}), c,
-              Precision::tf32);
-    C.store({0, 0}, c);
+/// wgmma reads such operands K-major only. A role transposes the right one, if it may.
+TEST(Defaults, OperandsThatMustBeTransposed) {
+  const auto remarksOf = [](DType dtype, const Sizes &sizes) {
+    const Body body = [](View A, View B, View C, DType dtype, const Sizes &sizes) {
+      Var c = fill({sizes.rows, sizes.columns}, 0.0);
+      for (Value k : range(0, B.dim(0), sizes.block)) {
+        Value a = A.load({0, k}, {sizes.rows, sizes.block}), b = B.load({k, 0}, {sizes.block, sizes.columns});
+        c = dtype == f32 ? dot(a, b, c, Precision::tf32) : dot(a, b, c);
+      }
+      C.store({0, 0}, c);
+    };
+    return compiled(textOf(body, dtype, sizes), "sm_90a")->remarks;
   };
-  const std::string program = textOf(body, f32, {128, 64, 64, 32});
-  EXPECT_THAT(compiled(program, "sm_90a")->remarks,
-              ContainsRegex("mma.sync computes this dot .* not both f16 or both bf16; give roles=load, or cast them"));
-  EXPECT_EQ(compiled(program, "sm_90a", {.roles = Roles::load})->remarks, "");
+  EXPECT_EQ(remarksOf(f32, {128, 64, 0, 32}), "");
+  EXPECT_EQ(remarksOf(e4m3, {128, 128, 0, 128}), "");
+  EXPECT_THAT(remarksOf(f32, {128, 64, 0, 16}),
+              HasSubstr("its depth of 16 and its 64 columns must be multiples of 32 for operands of tf32"));
+  EXPECT_THAT(remarksOf(e4m3, {128, 64, 0, 128}),
+              HasSubstr("its depth of 128 and its 64 columns must be multiples of 128 for operands of e4m3"));
+  EXPECT_THAT(remarksOf(f32, {128, 128, 0, 64}),
+              HasSubstr("an operand of tf32 must be transposed, which a role does for tiles of at most 16384 bytes"));
 }
 
 TEST(Defaults, NoReasonIsGivenWhereAllIsWell) {

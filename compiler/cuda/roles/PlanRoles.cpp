@@ -173,8 +173,8 @@ private:
   static std::string whyNotOperand(sm::LoadSharedOp load) {
     if (!feedsWgmma(readTileOf(load)))
       return "ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose";
-    if (transposeOf(load) && load.getType().bytes() > kMostTransposed)
-      return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " bytes, in registers";
+    if (transposeOf(load) && load.getType().bytes() > sm::kMostTransposed)
+      return "a role transposes tiles of at most " + std::to_string(sm::kMostTransposed) + " bytes, in registers";
     return whyNotProducerLoaded(load);
   }
 
@@ -227,7 +227,7 @@ private:
   static int64_t wordsOfThread(sm::TransposeOp transpose) {
     constexpr int64_t bytesOfWord = 4;
     auto tile = cast<sm::SharedType>(transpose.getSource().getType());
-    return sm::countOf(transposingLayout(tile, kTransposeWarps).getRegisters()) * tile.elementBytes() / bytesOfWord;
+    return sm::countOf(transposingLayout(tile, sm::kTransposeWarps).getRegisters()) * tile.elementBytes() / bytesOfWord;
   }
 
   bool isPlanned(Operation *op) const { return llvm::is_contained(llvm::make_first_range(planned_), op); }
@@ -284,7 +284,7 @@ private:
              << " registers; it must have " << sm::kMinRegisters << " at least";
     SmallVector<Attribute> roles{role(kCompute, warps, registers.compute)};
     if (transposed)
-      roles.push_back(role(kTranspose, kTransposeWarps, registers.others));
+      roles.push_back(role(kTranspose, sm::kTransposeWarps, registers.others));
     roles.push_back(role(kLoad, 1, registers.others));
     function_->setAttr(kRoles, b_.getArrayAttr(roles));
     return success();

@@ -19,10 +19,4 @@ constexpr llvm::StringLiteral kSlots = "tile.slots";
 /// tiles to memory.
 constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load", kTranspose = "transpose", kAdd = "add";
 
-/// The warps of the role `transpose`. They share a warpgroup with the role that loads.
-constexpr int64_t kTransposeWarps = 2;
-/// The most bytes of a tile that the role transposes: 64 registers of each thread. A larger tile would take registers
-/// that the accumulators need.
-constexpr int64_t kMostTransposed = 4 * 64 * 32 * kTransposeWarps;
-
 } // namespace tegula::cuda
