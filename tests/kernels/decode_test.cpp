@@ -277,7 +277,7 @@ void expectRight(const Decode &d, const DecodeTensors &t) {
     for (int64_t c = 0; c < d.value_dim; ++c)
       ASSERT_NEAR(o[size_t(row * d.value_dim + c)], sum == 0 ? 0 : expected[size_t(c)] / sum,
                   rounding * (1 + 2 * sizes[size_t(c)] / std::max(sum, 1e-300)))
-          << "row " << row << " of batch " << b << ", head " << h << ", query " << i;
+          << "row " << row << " of batch " << b << ", head " << h << ", query " << i << ", column " << c;
   }
   EXPECT_TRUE(t.o.surroundingsIntact() && t.lse.surroundingsIntact());
 }
@@ -671,6 +671,11 @@ TEST(Decode, Latent) {
   several.spans = 40;
   several.left = 70;
   runAndExpect(several);
+  Decode steep = shape; // The maximum of each row rises with the last keys, which one warpgroup has.
+  steep.heads = 40;
+  steep.alibi = true;
+  steep.lengths = {130, 257};
+  runAndExpect(steep);
 }
 
 TEST(Decode, LatentOfAnyKind) {
