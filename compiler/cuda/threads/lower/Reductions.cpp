@@ -211,11 +211,13 @@ static sm::Digits rowsOfWarps(Value tile) {
   return rows;
 }
 
-/// Returns true if each warp has the same rows of the branch's results as of the condition.
+/// Returns true if each warp has whole rows of the condition, and the same rows of the branch's results.
 static bool isOfRows(Operation *branch, Value condition) {
-  return llvm::all_of(branch->getResults(), [&](Value result) {
-    return !isa<RankedTensorType>(result.getType()) || rowsOfWarps(result) == rowsOfWarps(condition);
-  });
+  auto isOfRow = [](const sm::Digit &digit) { return digit.dim > 0; };
+  return llvm::none_of(sm::layoutOf(condition).getWarps(), isOfRow) &&
+         llvm::all_of(branch->getResults(), [&](Value result) {
+           return !isa<RankedTensorType>(result.getType()) || rowsOfWarps(result) == rowsOfWarps(condition);
+         });
 }
 
 /// Returns true if a tile has a single element, which all warps hold.
