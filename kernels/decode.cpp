@@ -446,6 +446,9 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
+  // Two warpgroups share the columns of both products. With begins, they would have to read the tile of v first.
+  if (problem.latent && !problem.begins && isHopper && sizeOf(problem.dtype) == 2)
+    return {.block_m = 64, .block_n = keys(64), .num_warps = 8, .num_stages = 2, .roles = Roles::load};
   if (std::max(problem.head_dim, problem.value_dim) > kUsualHeadDim) { // Accumulators and tiles fill a multiprocessor.
     if (!isHopper || sizeOf(problem.dtype) != 2)
       return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
