@@ -34,10 +34,11 @@ using namespace decoding;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr int kSpansAtOnce = 8;    ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
-constexpr int kPartsTogether = 32; ///< Parts of a run that `decode_merge` adds at once.
-constexpr int kRowsMerged = 4;     ///< Rows of a run that `decode_merge_rows` merges in an instance.
-constexpr int kFewParts = 4;       ///< Parts of a run that it merges one after another.
+constexpr int kSpansAtOnce = 8; ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
+constexpr int kFirstParts = 8;  ///< The first parts of a run, which `decode_merge` adds at once. Most runs have fewer.
+constexpr int kPartsTogether = 32;                ///< Parts after them that it adds at once.
+constexpr int kRowsMerged = 4;                    ///< Rows of a run that `decode_merge_rows` merges in an instance.
+constexpr int kFewParts = 4;                      ///< Parts that it loads at once. It merges where runs have at most as many on average.
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 constexpr int kMaxValueDim = 512;
@@ -263,10 +264,17 @@ struct PartsOfRow {
   View parts, lse; ///< [places, rows, value_dim] and [places, rows]
   Value row, first, end;
 
-  auto places() const { return range(wide(first), wide(end), kPartsTogether); }
-  Value from(Value place) const { // [kPartsTogether], -1 where there is no part.
-    Value at = narrow(place) + iota(kPartsTogether);
-    return select(at < end, at, -1);
+  /// Calls `add(places)` for all parts, with places i32 [count] of which those after the last part are -1.
+  template <class Add> void forEach(const Add &add) const {
+    const Value rest = min(first + kFirstParts, end);
+    const auto some = [&](Value from, Value to, int count) {
+      for (Value place : range(wide(from), wide(to), count)) {
+        const Value at = narrow(place) + iota(count);
+        add(select(at < end, at, -1));
+      }
+    };
+    some(first, rest, kFirstParts);
+    some(rest, end, kPartsTogether);
   }
   Value lseAt(Value places) const { return select(places < 0, -infinity, lse.gather(places, row)); }
 };
@@ -290,21 +298,21 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
   Var most = sinks.empty() ? fill({1}, -infinity) : fill({1}, sinks.front().gather(head));
   Var sum = select(most == -infinity, 0.0, fill({1}, 1.0));
   for (const PartsOfRow &list : lists)
-    for (Value place : list.places()) {
-      Value lse = list.lseAt(list.from(place)), higher = max(most, reduceMax(lse, 0));
+    list.forEach([&](Value places) {
+      Value lse = list.lseAt(places), higher = max(most, reduceMax(lse, 0));
       Value origin = select(higher == -infinity, 0.0, higher);
       sum = sum * exp(most - origin) + reduceSum(exp(lse - origin), 0);
       most = higher;
-    }
+    });
   const Value lse = select(sum == 0.0, -infinity, most + log(sum)), origin = select(sum == 0.0, 0.0, lse); // [1]
 
   Var o = fill({c.valueColumns()}, 0.0);
   for (const PartsOfRow &list : lists)
-    for (Value place : list.places()) {
-      Value places = list.from(place), weight = exp(list.lseAt(places) - origin); // [kPartsTogether]
+    list.forEach([&](Value places) {
+      Value weight = exp(list.lseAt(places) - origin);
       Value tile = list.parts.gather(asColumn(places), list.row, asRow(iota(c.valueColumns())));
       o = o + reduceSum(asColumn(weight) * tile, 0);
-    }
+    });
   O.at(batch, head, query).store(0, o);
   L.at(batch, head).store(query, lse);
 }
@@ -323,14 +331,20 @@ void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts,
 
   Var most = sinks.empty() ? fill({kRowsMerged}, -infinity) : sinks.front().gather(rows.head);
   Var sum = select(most == -infinity, 0.0, fill({kRowsMerged}, 1.0)), o = fill({kRowsMerged, c.valueColumns()}, 0.0);
-  for (Value part : range(0, wide(end - first))) {
-    const Value lse = own_lse.at(part).load(row, {kRowsMerged});
-    const Value result = own.at(part).load({row, 0}, {kRowsMerged, c.valueColumns()});
-    const Value higher = max(most, lse), origin = select(higher == -infinity, 0.0, higher);
-    const Value before = exp(most - origin), weight = exp(lse - origin);
-    sum = sum * before + weight;
-    o = o * asColumn(before) + asColumn(weight) * result;
-    most = higher;
+  const Value count = wide(end - first);
+  for (Value part : range(0, count, kFewParts)) {
+    std::vector<Value> lses, results; // Those after the last part have no weight.
+    for (int i = 0; i < kFewParts; ++i) {
+      lses.push_back(select(part + i < count, own_lse.at(part + i).load(row, {kRowsMerged}), -infinity));
+      results.push_back(own.at(part + i).load({row, 0}, {kRowsMerged, c.valueColumns()}));
+    }
+    for (int i = 0; i < kFewParts; ++i) {
+      const Value higher = max(most, lses[i]), origin = select(higher == -infinity, 0.0, higher);
+      const Value before = exp(most - origin), weight = exp(lses[i] - origin);
+      sum = sum * before + weight;
+      o = o * asColumn(before) + asColumn(weight) * results[i];
+      most = higher;
+    }
   }
   packedRows(O.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
   L.scatter(select(sum == 0.0, -infinity, most + log(sum)), batch, rows.head, rows.query);
@@ -608,7 +622,7 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets && !problem.prefix;
     const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
     const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
-    const bool mergesRows = c.valueColumns() > kUsualHeadDim && !problem.prefix;
+    const bool mergesRows = problem.expected_rows >= kRowsMerged && !problem.prefix && !isFixed; // One order of parts.
     const Size hasFewParts = mergesRows ? kSpans <= runs * kFewParts : Size(0);
     std::vector<KernelSpec> kernels = {
         spansKernel(c, tensors).when(isWhole == 0), partsKernel(c, tensors).when(isWhole == 0),
