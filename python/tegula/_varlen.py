@@ -38,7 +38,7 @@ def attend(q, k, v, cu_seqlens_q, cu_seqlens_k, *, left, right, scale, softcap, 
     begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
     o, lse = attention(*_heads_first(q, k, v), interval_begin=begin, interval_end=end, query_begin=query_begin,
                        query_end=query_end, scale=scale, softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
-    return o[0].transpose(0, 1), lse[0]
+    return o.squeeze(0).transpose(0, 1), lse.squeeze(0)  # The derivative of an index would be a copy.
 
 
 def attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, slopes, *, left, right, scale, softcap, deterministic):
@@ -60,7 +60,7 @@ def attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, slopes, *, left, rig
     o, lse = _operators.flex(*map(padded, _heads_first(q, k, v)), [],
                              [begin[0], end[0], sequence.int(), diagonal.int(), slopes], [], None, text, scale, _COMPUTED, 0, 0,
                              deterministic)
-    return o[0, ..., :v.shape[-1]].transpose(0, 1), lse[0]
+    return o.squeeze(0)[..., :v.shape[-1]].transpose(0, 1), lse.squeeze(0)
 
 
 def attend_pages(q, k_pages, v_pages, cu_seqlens_q, cu_seqlens_k, most, page_table, *, left, right, scale, softcap, alibi_slopes):
