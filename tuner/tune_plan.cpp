@@ -9,6 +9,15 @@
 
 namespace tegula {
 
+/// Returns true if a product rounds its operands to tf32.
+static bool roundsToTf32(const PlanSpec &plan) {
+  return std::ranges::any_of(plan.kernels(), [](const KernelSpec &kernel) {
+    const Expected<Configuration> configuration = kernel.resolved();
+    const Expected<Program> program = configuration ? kernel.record(*configuration) : configuration.status();
+    return program && program->text.find("allow_tf32") != std::string::npos;
+  });
+}
+
 double usualTolerance(const PlanSpec &plan) {
   const auto has = [&](DType dtype) {
     return std::ranges::any_of(plan.arguments(), [&](const ArgumentSpec &argument) {
@@ -20,7 +29,7 @@ double usualTolerance(const PlanSpec &plan) {
   for (const auto &[dtype, tolerance] : kTolerances)
     if (has(dtype))
       return tolerance;
-  return 0x1p-16;
+  return roundsToTf32(plan) ? 0x1p-10 : 0x1p-16;
 }
 
 Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,

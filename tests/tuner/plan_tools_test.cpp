@@ -64,6 +64,20 @@ TEST(PlanTools, ExploreRunsAPlanOnTheSimtDevice) {
   EXPECT_TRUE(verdict(found->errors, usualTolerance(matmulTask().plan)).ok());
 }
 
+TEST(PlanTools, TheUsualToleranceKnowsTheTypesOfProducts) {
+  const auto toleranceOf = [](DType dtype, Precision precision) {
+    const auto square = [precision](View A, View C) {
+      Value a = A.load({0, 0}, {16, 16});
+      C.store({0, 0}, dot(a, a, fill({16, 16}, 0.0), precision));
+    };
+    return usualTolerance(
+        PlanSpec("square", {KernelSpec("square", square, input("a", dtype, {16, 16}), output("c", f32, {16, 16}))}));
+  };
+  EXPECT_EQ(toleranceOf(bf16, Precision::ieee), 0x1p-7);
+  EXPECT_EQ(toleranceOf(f32, Precision::ieee), 0x1p-16);
+  EXPECT_EQ(toleranceOf(f32, Precision::tf32), 0x1p-10);
+}
+
 TEST(PlanTools, RowsMayHaveGaps) {
   for (PlanTask task : {matmulTask(), copyTask()}) {
     const auto without = runOnce(task, {}, compiler(), *cpuDevice());

@@ -14,10 +14,10 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-/// Casts an operand with elements of 8 bits to f16.
+/// Casts an operand with elements of e4m3 to f16.
 static void widen(tile::DotOp dot, OpOperand &operand) {
   auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-  if (!type || type.getElementTypeBitWidth() != 8)
+  if (!type || !isa<Float8E4M3FNType>(type.getElementType()))
     return;
   OpBuilder b(dot);
   operand.set(arith::ExtFOp::create(b, dot.getLoc(), type.clone(b.getF16Type()), operand.get()));

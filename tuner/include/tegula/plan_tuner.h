@@ -31,7 +31,7 @@ struct PlanTask {
 };
 
 /// Returns the error that rounding explains: 2^-3 if a tensor of the plan has e4m3 elements, 2^-7 with bf16, 2^-10 with
-/// f16, and 2^-16 otherwise.
+/// f16 or if a product rounds its operands to tf32, and 2^-16 otherwise.
 double usualTolerance(const PlanSpec &plan);
 
 struct PlanTuning : SearchResult {

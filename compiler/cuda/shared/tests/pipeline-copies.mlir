@@ -122,6 +122,38 @@ module {
 
 // -----
 
+// The copies of a loop do not run ahead if a loop inside receives tiles, which needs the memory more.
+// CHECK-LABEL: func @receives_inside
+// CHECK: scf.for
+// CHECK-NEXT: sm.load_shared
+// CHECK: scf.for
+// CHECK-NEXT: sm.consumer_wait
+module attributes {tile.num_stages = 2 : i64} {
+  func.func @receives_inside(%k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %channel = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 232 {
+        scf.for %i = %c0 to %n step %c64 {
+          %q = sm.load_shared %k[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+          scf.for %j = %c0 to %n step %c1 {
+            %t = sm.consumer_wait %channel[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          }
+        }
+      }
+      load warps 1 registers 32 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // CHECK-LABEL: func @stays
 // CHECK-NOT: sm.alloc
 // CHECK-COUNT-3: sm.load_shared
