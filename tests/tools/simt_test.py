@@ -83,6 +83,17 @@ class Simt(CommandLineTest):
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 
+    def test_tma_makes_all_loads_and_additions_of_the_backward_pass_at_any_length(self):
+        # The statistics of the second head begin at a multiple of 16 bytes, as TMA wants, because the workspace has room.
+        for length, dim, causal in [("257", "64", "none"), ("258", "128", "top_left")]:
+            with self.subTest(f"{length} {dim} {causal}"):
+                rows = json.loads(self.run_tegula(
+                    "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "2", "--seqlen-q", length, "--dtype", "bf16",
+                    "--head-dim", dim, "--causal", causal, "--backward", "--traffic", "--json").stdout)["simt"]["traffic"]
+                lanes = {row["location"].split("/")[-1] for row in rows
+                         if row["kernel"] == "flash2_backward" and row["memory"] == "global"}
+                self.assertEqual(lanes, lines_with("at(batch, kv_head).store(", "flash2_backward.cpp"))
+
     def test_a_producer_that_moves_elements_has_no_bank_conflicts(self):
         rows = json.loads(self.run_tegula(
             "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200",
