@@ -47,19 +47,25 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
                            workspace("counter", i32, {1})});
     return all;
   }
-  // TMA copies rows of the statistics only if their distance is a multiple of 16 bytes. What is written after the last
-  // query has no effect, because q and dO are 0 there.
-  const std::vector<Size> padded = {batch, heads, ceilDiv(seqlen_q, 4) * 4};
   all.insert(all.end(),
              {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("d_sinks", f32, {heads}),
               input("dq", dtype, rows(head_dim)), input("dk", dtype, keys(head_dim)),
-              input("dv", dtype, keys(value_dim)), workspace("lse_term", f32, padded),
-              workspace("dp_init", f32, padded), workspace("delta", f32, padded),
+              input("dv", dtype, keys(value_dim)), workspace("delta", f32, statistic),
               workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       all.push_back(input("d" + tensor.name, f32, shapeOf(tensor)));
   return all;
+}
+
+/// Adds the results of flash2_backward_preprocess, which works on blocks of `block_m` queries. TMA copies the row
+/// statistics, which therefore fill whole blocks: a head begins at a multiple of 16 bytes, and the last tile has no row
+/// outside. What is written after the last query has no effect, because q and dO are 0 there.
+void addPreprocessed(int block_m, std::vector<ArgumentSpec> &all) {
+  const Size batch("batch"), heads("heads"), blocks = ceilDiv(Size("seqlen_q"), block_m);
+  const std::vector<Size> statistic = {batch, heads, blocks * block_m};
+  all.insert(all.end(), {workspace("lse_term", f32, statistic), workspace("dp_init", f32, statistic),
+                         workspace("sink_parts", f32, {heads, batch, blocks})});
 }
 
 /// Returns the grid of a program. Instances that add one after another alternate between kv heads.
@@ -126,12 +132,11 @@ std::vector<ArgumentSpec> argumentsOfLists(const AttentionProblem &problem) {
 Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, const Target &target,
                                  const Schedule &given, const TunedSchedules *tuned) {
   std::vector<ArgumentSpec> all = argumentsOf(problem, pass);
-  if (pass == Pass::backward && problem.sinks) {
+  if (pass == Pass::backward) {
     const Expected<KernelConfig> writer = resolve(problem, "flash2_backward_preprocess", target, given, tuned);
     if (!writer)
       return writer.status();
-    all.push_back(workspace("sink_parts", f32,
-                            {Size("heads"), Size("batch"), ceilDiv(Size("seqlen_q"), writer->schedule.block_m)}));
+    addPreprocessed(writer->schedule.block_m, all);
   }
   std::vector<KernelSpec> kernels;
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels(problem)) {

@@ -2,7 +2,6 @@
 """The implementations of attention that tools/bench-rounds times, through PyTorch. Each has a name and the functions
 forward(case) and backward(case), which return a `Work`."""
 
-import ctypes
 import dataclasses
 import functools
 import math
@@ -16,7 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
 from libtegula_torch import DTYPES, context, stream_of, view  # noqa: E402
-from performance import results, timer, variants, xla_ffi  # noqa: E402
+from performance import flash3_xla, results, timer, variants  # noqa: E402
 
 GRAPH_MS = 1  # A graph holds as many launches as take about this long.
 MOST_LAUNCHES = 50
@@ -223,36 +222,18 @@ class FlashAttention3:
 
 
 class FlashAttention3Xla:
-    """FlashAttention-3 of the package dew-flash-attn-cu13, which is written for XLA. It has a backward pass."""
+    """FlashAttention-3 of the package dew-flash-attn-cu13. It has a backward pass."""
     name = "FlashAttention-3"
-    file = "libdew_flash_attn3.so"
 
     def __init__(self):
-        path = next((path for folder in sys.path if (path := pathlib.Path(folder, self.file)).is_file()), None)
-        if not path:
-            raise ImportError(f"no folder of Python's path has {self.file}")
-        self.functions = ctypes.CDLL(str(path))
-
-    @staticmethod
-    def caller(device):
-        stream = torch.cuda.current_stream(device).cuda_stream
-        return xla_ffi.Caller(device.index, stream,
-                              lambda size: torch.cuda.caching_allocator_alloc(size, device.index, stream),
-                              torch.cuda.caching_allocator_delete)
-
-    def launch(self, case, name, tensors, results):
-        """Returns a function that launches, and the tensors that it writes."""
-        caller, function = self.caller(case.q.device), getattr(self.functions, f"dew_flash3_mha_{name}")
-        numbers = {"softmax_scale": case.q.shape[-1]**-0.5, "is_causal": case.causal, "window_size_left": -1,
-                   "window_size_right": -1}
-        return lambda: caller.call(function, tensors, results, **numbers)
+        self.library = flash3_xla.Library()
 
     def forward_launch(self, case, q, k, v):
         """Returns a function that launches the forward pass, o and the log-sum-exp."""
         batch, length, heads, _ = q.shape
         o, lse, *_ = results = [torch.empty_like(q)] + [
             torch.empty(shape, device=q.device) for shape in ((batch, heads, length), (1, 1, 1, 1), (1, 1, 1))]
-        return self.launch(case, "fwd", [q, k, v], results), o, lse
+        return self.library.launch("fwd", [q, k, v], results, case.causal), o, lse
 
     def forward(self, case):
         q, k, v, _ = case.transposed_copies()
@@ -266,7 +247,7 @@ class FlashAttention3Xla:
         forward()
         scratch = [torch.empty(heads * (batch * length + 128 * (batch + 1)), device=q.device) for _ in range(2)]
         gradients = [torch.empty_like(tensor) for tensor in (q, k, v)]
-        launch = self.launch(case, "bwd", [d_o, q, k, v, o, lse], [*gradients, *scratch])
+        launch = self.library.launch("bwd", [d_o, q, k, v, o, lse], [*gradients, *scratch], case.causal)
         return Work(lambda: launch() or gradients, heads_first)
 
 

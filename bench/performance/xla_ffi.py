@@ -5,7 +5,7 @@ chooses the stream and gives the memory, so that the calls can be recorded in a 
 import ctypes
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 
-DTYPES = {"float16": 10, "float32": 11, "bfloat16": 16, bool: 1, int: 5, float: 12}
+DTYPES = {"int32": 4, "float16": 10, "float32": 11, "bfloat16": 16, bool: 1, int: 5, float: 12}
 SCALARS = {bool: c_bool, int: c_int64, float: c_double}
 BUFFER, SCALAR, EXECUTE = 1, 3, 3
 

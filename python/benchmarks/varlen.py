@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Times attention of sequences that lie one after another, forward and backward, next to equally long ones, to PyTorch's
-varlen_attn, which is FlashAttention-2, and to FlashAttention-3 if its package is installed.
+varlen_attn, which is FlashAttention-2, and to FlashAttention-3 if its packages are there: flash_attn_interface for the forward
+pass, and the library of dew-flash-attn-cu13 in a folder of Python's path for both passes.
 
   python3 python/benchmarks/varlen.py > varlen.jsonl
 
 First results are compared with float64. Lengths are log-normal. All implementations take turns in each round, in random order.
+The host enqueues calls before the device begins, so that times are those of the device.
 FLOPs count the scores that exist. Each line of output is JSON.
 """
 
 import argparse
 import json
 import math
+import pathlib
 import random
 import statistics
 import sys
@@ -22,6 +25,9 @@ from torch.nn.attention import varlen
 import gpu
 import tegula
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from performance import flash3_xla  # noqa: E402
+
 CASES = {  # Tokens, logarithm of the typical length, its deviation, longest, heads, heads of k and v, columns, causal.
     "16k": (16384, math.log(600), 1.0, 8192, 16, 16, 128, True),
     "16k, full": (16384, math.log(600), 1.0, 8192, 16, 16, 128, False),
@@ -30,6 +36,7 @@ CASES = {  # Tokens, logarithm of the typical length, its deviation, longest, he
     "64k, grouped heads": (65536, math.log(1500), 1.2, 32768, 32, 8, 128, True),
 }
 CALLS = 5  # Between two events.
+AHEAD = 4_000_000  # Cycles for which the device waits, so that the calls are enqueued before the first one runs.
 
 
 def options_of(arguments):
@@ -122,21 +129,32 @@ def implementations(case):
     if heads == kv_heads:
         yield "FlashAttention-2", *passes(lambda *x: varlen.varlen_attn(*x, *rest, window_size=window), packed.leaves, packed.d_o,
                                           packed.lengths)
+    flash3 = flash3_passes(packed, causal)
+    if any(flash3):
+        yield "FlashAttention-3", *flash3, None
+
+
+def flash3_passes(packed, causal):
+    """Returns functions of FlashAttention-3's forward and backward pass, or None for a pass that no package has."""
+    q, k, v = (x.detach() for x in packed.leaves)
+    try:
+        forward, backward = flash3_xla.Library().packed(q, k, v, packed.d_o, packed.offsets, max(packed.lengths), causal)
+        backward()
+    except (ImportError, OSError, RuntimeError) as error:
+        print(f"FlashAttention-3 has no backward pass: {error}", file=sys.stderr)
+        forward = backward = None
     try:
         from flash_attn_interface import flash_attn_varlen_func
     except ImportError:
-        return
-
-    def flash3():
-        with torch.no_grad():
-            flash_attn_varlen_func(*(x.detach() for x in packed.leaves), *rest, causal=causal)
-
-    flash3()
-    yield "FlashAttention-3", flash3, None, None
+        return forward, backward
+    arguments = q, k, v, *packed.arguments()[3:]
+    flash_attn_varlen_func(*arguments, causal=causal)
+    return lambda: flash_attn_varlen_func(*arguments, causal=causal), backward
 
 
 def milliseconds(function):
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(AHEAD)
     begin.record()
     for _ in range(CALLS):
         function()

@@ -143,11 +143,11 @@ TEST(Plan, AsksForAWorkspace) {
   Call call;
   AttentionShape shape{2, 4, 2, 5, 6};
   EXPECT_EQ(*call.plan.forwardWorkspace(shape), 0);
-  EXPECT_EQ(*call.plan.backwardWorkspace(shape), 2 * 256 + 2560); // lse_term and dp_init with rows of 8, and dq_acc
+  EXPECT_EQ(*call.plan.backwardWorkspace(shape), 2 * 512 + 2560); // lse_term and dp_init in blocks of 16, and dq_acc
   EXPECT_EQ(call.plan.backward(call.backward).message(),
-            "argument 'workspace': it has 0 bytes; 3072 are needed for these shapes");
-  ScratchMemory scratch(3072 + 64);
-  Workspace crooked{static_cast<char *>(scratch.get().data) + 4, 3072};
+            "argument 'workspace': it has 0 bytes; 3584 are needed for these shapes");
+  ScratchMemory scratch(3584 + 64);
+  Workspace crooked{static_cast<char *>(scratch.get().data) + 4, 3584};
   EXPECT_EQ(call.plan.backward(call.backward, crooked).message(),
             "argument 'workspace': its address is null or not a multiple of 64");
 }
@@ -158,7 +158,7 @@ TEST(Plan, CountsBlocksInItsWorkspace) {
   Expected<AttentionPlan> plan = planFor(c);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(*plan->forwardWorkspace({2, 4, 2, 5, 6}), 64);
-  EXPECT_EQ(*plan->backwardWorkspace({2, 4, 2, 5, 6}), 2 * 256 + 2560);
+  EXPECT_EQ(*plan->backwardWorkspace({2, 4, 2, 5, 6}), 2 * 512 + 2560);
   Call call;
   EXPECT_EQ(plan->forward(call.forward).message(),
             "argument 'workspace': it has 0 bytes; 64 are needed for these shapes");

@@ -7,6 +7,7 @@
 #include "language/hopper_programs.h"
 #include "tegula/attention.h"
 #include "tegula/decode.h"
+#include "tegula/packed.h"
 
 namespace tegula {
 namespace {
@@ -67,11 +68,7 @@ void addVariants(std::vector<PtxCase> &cases, AttentionProblem problem) {
   }
 }
 
-void addDecoding(std::vector<PtxCase> &cases, const DecodeProblem &problem) {
-  const std::string name = "sm_90a decode pages=" + std::to_string(problem.page_size) +
-                           " rows=" + std::to_string(problem.expected_rows) + (problem.latent ? " latent" : "") +
-                           (problem.prefix ? " prefix " : " ");
-  Expected<PlanSpec> plan = decodeAttention(problem, kHopper);
+void addKernels(std::vector<PtxCase> &cases, const std::string &name, const Expected<PlanSpec> &plan) {
   if (!plan)
     return cases.push_back({name, kHopper, plan.status(), {}});
   for (const KernelSpec &kernel : plan->kernels()) {
@@ -81,6 +78,13 @@ void addDecoding(std::vector<PtxCase> &cases, const DecodeProblem &problem) {
     else
       cases.push_back({name + kernel.name(), kHopper, kernel.record(*configuration), configuration->schedule});
   }
+}
+
+void addDecoding(std::vector<PtxCase> &cases, const DecodeProblem &problem) {
+  const std::string name = "sm_90a decode pages=" + std::to_string(problem.page_size) +
+                           " rows=" + std::to_string(problem.expected_rows) + (problem.latent ? " latent" : "") +
+                           (problem.prefix ? " prefix " : " ");
+  addKernels(cases, name, decodeAttention(problem, kHopper));
 }
 
 } // namespace
@@ -110,6 +114,7 @@ std::vector<PtxCase> testing::optionCases() {
     addDecoding(cases, {.head_dim = 128, .value_dim = 128, .page_size = page_size, .prefix = true});
     addDecoding(cases, {.dtype = bf16, .head_dim = 576, .value_dim = 512, .latent = true, .page_size = page_size});
   }
+  addKernels(cases, "sm_90a ", packedIntervals());
   return cases;
 }
 

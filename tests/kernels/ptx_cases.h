@@ -20,7 +20,7 @@ struct PtxCase {
 /// Returns the rows of schedules.json, as far as a problem gets them: on each architecture, for each program.
 std::vector<PtxCase> shippedCases();
 
-/// Returns the programs of problems with each option and each variant, and those of decoding.
+/// Returns the programs of problems with each option and each variant, of decoding and of packed sequences.
 std::vector<PtxCase> optionCases();
 
 /// Returns programs that are not attention, and get warp roles.

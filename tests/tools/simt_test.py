@@ -83,6 +83,17 @@ class Simt(CommandLineTest):
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 
+    def test_tma_makes_all_loads_and_additions_of_the_backward_pass_at_any_length(self):
+        # Rows of statistics begin at multiples of 16 bytes and end with a block, because the workspace has room.
+        for length, dim, *options in [("257", "64"), ("258", "128", "--causal", "top_left"), ("257", "128", "--variant", "softcap")]:
+            with self.subTest(f"{length} {dim} {options}"):
+                rows = json.loads(self.run_tegula(
+                    "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "2", "--seqlen-q", length, "--dtype", "bf16",
+                    "--head-dim", dim, *options, "--backward", "--traffic", "--json").stdout)["simt"]["traffic"]
+                lanes = {row["location"].split("/")[-1] for row in rows
+                         if row["kernel"] == "flash2_backward" and row["memory"] == "global"}
+                self.assertEqual(lanes, lines_with("at(batch, kv_head).store(", "flash2_backward.cpp"))
+
     def test_a_producer_that_moves_elements_has_no_bank_conflicts(self):
         rows = json.loads(self.run_tegula(
             "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200",

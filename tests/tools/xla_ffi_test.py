@@ -47,9 +47,9 @@ class XlaFfiTest(unittest.TestCase):
             seen.update(args=buffers(frame.args), rets=buffers(frame.rets), numbers=list(attributes(frame.attributes)),
                         stage=frame.stage, size=frame.struct_size)
 
-        self.call(body, [tensor((2, 3), "bfloat16", 0x100), tensor((4,), "float32", 0x200)], [tensor((2,), "float16", 0x300)],
-                  scale=0.125, causal=True, left=-1)
-        self.assertEqual(seen, {"args": [(16, 0x100, (2, 3)), (11, 0x200, (4,))], "rets": [(10, 0x300, (2,))],
+        self.call(body, [tensor((2, 3), "bfloat16", 0x100), tensor((4,), "float32", 0x200)],
+                  [tensor((2,), "float16", 0x300), tensor((5,), "int32", 0x400)], scale=0.125, causal=True, left=-1)
+        self.assertEqual(seen, {"args": [(16, 0x100, (2, 3)), (11, 0x200, (4,))], "rets": [(10, 0x300, (2,)), (4, 0x400, (5,))],
                                 "numbers": [("causal", True), ("left", -1), ("scale", 0.125)], "stage": 3, "size": 168})
 
     def test_a_function_gets_the_stream_the_device_and_memory(self):
