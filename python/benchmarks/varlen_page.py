@@ -19,8 +19,10 @@ HEAD = """# Sequences of any lengths
 
 `python/benchmarks/varlen.py` made these figures, and `python/benchmarks/varlen_page.py` wrote this page from its folder
 `results`. [python.md](python.md) describes `tegula.varlen_attn`. Before it times, the benchmark compares results with float64.
-Calls come from Python, and lengths are log-normal: a few are long, most are short. FLOPs count the scores that exist. The equal
-lengths are as many sequences with as many tokens, through `tegula.attention`. FlashAttention-2 is PyTorch's `varlen_attn`.
+Calls come from Python, which enqueues them before the device begins. Lengths are log-normal: a few are long, most are short.
+FLOPs count the scores that exist. The equal lengths are as many sequences with as many tokens, through `tegula.attention`.
+FlashAttention-2 is PyTorch's `varlen_attn`. FlashAttention-3 is that of its own package forward, and that of a package for XLA
+backward.
 On the command line [`--cu-seqlens`](kernels.md#ready-made-variants) times any other lengths, and
 `tegula bench --varlen` similar ones without Python, beside equal lengths.
 
