@@ -279,6 +279,7 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
                        .causal = attention->causal != Causal::none,
                        .page_size = problem->page_size,
                        .page_offsets = problem->page_offsets != 0,
+                       .page_table_v = problem->page_table_v != 0,
                        .variant = attention->variant,
                        .sinks = attention->sinks,
                        .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,

@@ -63,9 +63,9 @@ struct Sizes32 {
 class Cache {
 public:
   /// Takes the tensors that only some problems have from the begin of `views`.
-  Cache(const Config &c, View k, View lengths, std::span<const View> views)
-      : lengths_(lengths), pages_(narrow(k.dim(0))) {
+  Cache(const Config &c, View k, View lengths, std::span<const View> views) : lengths_(lengths) {
     takeFirst(views, c.problem.page_size != 0, table_);
+    takeFirst(views, c.problem.page_table_v, table_v_);
     takeFirst(views, c.problem.page_offsets, offsets_);
     takeFirst(views, c.problem.begins, begins_);
     takeFirst(views, c.problem.prefix, prefix_);
@@ -81,11 +81,15 @@ public:
   Interval gather(Value sequence) const {
     return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
   }
-  /// Returns the page of a key of a sequence. There are pages.
-  Value pageOf(Value sequence, Value key) const {
-    const Value page = offsets_ ? table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
-                                : table_->gather(sequence, key / page_size_);
-    deviceAssert((page >= 0) & (page < pages_), "sequence, entry of page_table, and its page, which does not exist",
+  /// Returns the page of `x`, k or v, that has a key of a sequence. There are pages.
+  Value pageOf(View x, bool is_v, Value sequence, Value key) const {
+    const bool hasOwnTable = is_v && table_v_;
+    const View &table = hasOwnTable ? *table_v_ : *table_;
+    const Value page = offsets_ ? table.gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
+                                : table.gather(sequence, key / page_size_);
+    deviceAssert((page >= 0) & (page < narrow(x.dim(0))),
+                 hasOwnTable ? "sequence, entry of page_table_v, and its page, which does not exist"
+                             : "sequence, entry of page_table, and its page, which does not exist",
                  listed({narrow(sequence), narrow(key) / page_size_, page}));
     return page;
   }
@@ -122,8 +126,7 @@ private:
   Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
 
   View lengths_;
-  std::optional<View> table_, offsets_, begins_, prefix_;
-  Value pages_;
+  std::optional<View> table_, table_v_, offsets_, begins_, prefix_;
   std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
   int page_size_ = 0;
 };

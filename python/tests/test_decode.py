@@ -103,6 +103,18 @@ def test_page_tables_without_gaps(device, keys_per_part):
         tegula.decode(q, k, v, lengths, kv_indices)
 
 
+def test_values_in_pages_of_their_own(device):
+    """The pool of values is in another order, and has more pages."""
+    q = numbers(len(LENGTHS), 4, 2, 24, device=device)
+    whole, (k, v) = caches(device, torch.float32)
+    (k, table), (v, table_v) = paged(k), paged(v, seed=5)
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    v = torch.cat([v, torch.full_like(v[:3], math.nan)])
+    assert_right(tegula.decode(q, k, v, lengths, table, page_table_v=table_v, return_lse=True), [q, *whole], LENGTHS)
+    with pytest.raises(ValueError, match="page_table_v is given; it must have the shape of page_table"):
+        tegula.decode(q, k, v, lengths, page_table_v=table_v)
+
+
 @pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
 @pytest.mark.parametrize("count", [0, 45, 80])
 @pytest.mark.parametrize("options", [{}, {"causal": False}, {"window": (20, None)}, {"softcap": 2.0},

@@ -554,6 +554,8 @@ typedef struct tegula_decode_problem {
   /* Not 0: v is the first value_dim columns of k, as in the absorbed form of multi-head latent attention (DeepSeek-V2).
    * Kernels load each key once, and there is no argument v, and no prefix_v. */
   int32_t latent;
+  int32_t page_table_v; /* Not 0: v has a page table of its own. Not with prefix, nor with latent. */
+  int32_t reserved;     /* 0 */
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
@@ -563,6 +565,7 @@ typedef struct tegula_decode_problem {
  *   lengths     i32 [batch]: the keys of each sequence, those of its queries included
  *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size. With
  *               page_offsets it is i32 [any]
+ *   page_table_v  the same for v, with page_table_v only; otherwise page_table is that of v, too
  *   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
  *               page_offsets[b + 1] - 1
  *   begins      i32 [batch], with begins only: no query sees the keys before it

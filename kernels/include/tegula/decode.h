@@ -30,6 +30,8 @@ struct DecodeProblem {
   int page_size = 0;
   /// The page tables of all sequences lie one after another (CSR, as kv_indptr and kv_indices of FlashInfer).
   bool page_offsets = false;
+  /// v has a page table of its own, and as many pages as it likes. Not with a prefix, nor with latent.
+  bool page_table_v = false;
   /// Bands, a score and a mask, as in AttentionProblem. Diagonals are those of bottom_right. ScoreIndex::head and
   /// ScoreIndex::query are tiles i32 [rows, 1]; ScoreIndex::seqlen_k is the length of the sequence.
   Variant variant = {};
@@ -59,6 +61,7 @@ struct DecodeProblem {
 ///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
 ///               page_table[j / page_size] of its row, at place j % page_size. With page_offsets it is i32 [entries]
+///   page_table_v  the same for v, with page_table_v only; otherwise page_table is that of v, too
 ///   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
 ///               page_offsets[b + 1] - 1
 ///   begins      i32 [batch], with begins only: no query sees the keys before it
