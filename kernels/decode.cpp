@@ -50,7 +50,7 @@ constexpr int kFirstRun = 0, kEndRun = 1, kFirstUnit = 2, kEndUnit = 3, kSpanCol
 /// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
 void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const auto unitsOf = [&](const Interval &keys) { return Blocks(c, keys, n.queries).units; };
 
   Var all = fill({1}, 0);
@@ -89,7 +89,7 @@ void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, Vie
   for (int column = 0; column < kSpanColumns; ++column)
     spans.store({programId(0) * kSpansAtOnce, column}, asColumn(columns[column]));
   if (cache.prefix())
-    storePrefixSizes(c, K, cache, lengths.dim(0));
+    storePrefixSizes(c, Q, K, cache, lengths.dim(0));
 }
 
 /// The condition of the scores of a tile, and what the variant makes of them.
@@ -285,7 +285,7 @@ struct PartsOfRow {
 void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                  View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const std::span<const View> prefix = cache.others.first(c.problem.prefix ? 2 : 0),
                               sinks = cache.others.subspan(prefix.size());
   const Value row = programId(0), kv_head = programId(1), batch = programId(2);
@@ -323,7 +323,7 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
 void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                      View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const std::span<const View> sinks = cache.others;
   const Value row = programId(0) * kRowsMerged, kv_head = programId(1), batch = programId(2);
   const Rows rows(n, row, kRowsMerged, narrow(kv_head));
@@ -510,7 +510,7 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
   const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View starts, View spans, View parts,
                             View part_lse, Value scale, std::span<const View> views) {
-      decode(c, {q, k, v, scale, Cache(c, k, lengths, views)}, starts, spans, parts, part_lse);
+      decode(c, {q, k, v, scale, Cache(c, q, k, lengths, views)}, starts, spans, parts, part_lse);
     };
     return recordKeys("decode", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths), arg(t.starts),
                       arg(t.spans), arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
@@ -548,7 +548,7 @@ KernelSpec wholeKernel(const Config &c, const Shared &t) {
   const auto record = [c, t, list = listed(more), tensors = variant.size()](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, Value scale, View o, View lse,
                             std::span<const View> views) {
-      Cache cache(c, k, lengths, views);
+      Cache cache(c, q, k, lengths, views);
       const std::span<const View> sinks = cache.others.subspan(tensors);
       cache.others = cache.others.first(tensors);
       decodeWhole(c, {q, k, v, scale, cache}, o, lse, sinks);
@@ -586,6 +586,8 @@ Status checkDecode(const DecodeProblem &problem) {
        {std::pair{"page_offsets", problem.page_offsets}, {"page_table_v", problem.page_table_v}})
     if (isSet && problem.page_size == 0)
       return invalidArgument(name, "it is set, but page_size is 0; only a problem with pages has a page table");
+  if (problem.lengths == CacheLengths::last_page && !problem.page_offsets)
+    return invalidArgument("lengths", "they are those of last pages, but page_offsets is not set");
   if (problem.page_table_v && (problem.latent || problem.prefix))
     return {ErrorCode::unsupported, std::string("argument 'page_table_v': it is set with ") +
                                         (problem.latent ? "latent, which has no argument v" : "prefix") +

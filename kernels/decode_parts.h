@@ -63,7 +63,10 @@ struct Sizes32 {
 class Cache {
 public:
   /// Takes the tensors that only some problems have from the begin of `views`.
-  Cache(const Config &c, View k, View lengths, std::span<const View> views) : lengths_(lengths) {
+  Cache(const Config &c, View q, View k, View lengths, std::span<const View> views)
+      : lengths_(lengths), counted_(c.problem.lengths) {
+    if (counted_ == CacheLengths::before)
+      queries_.emplace(narrow(q.dim(2)));
     takeFirst(views, c.problem.page_size != 0, table_);
     takeFirst(views, c.problem.page_table_v, table_v_);
     takeFirst(views, c.problem.page_offsets, offsets_);
@@ -101,7 +104,7 @@ public:
   }
   /// Asserts that memory holds the keys of a sequence.
   void assertRoom(Value sequence, const Interval &keys) const {
-    const Value length = lengths_.gather(sequence);
+    const Value length = lengthOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
     deviceAssert(length == keys.end, "sequence, its length, and the keys that it has room for",
                  listed({narrow(sequence), length, keys.end}));
   }
@@ -116,16 +119,29 @@ private:
   }
   /// Returns an interval that no memory contradicts. `read(view, n)` reads the elements n after those of sequences.
   template <class Read> Interval intervalOf(const Read &read) const {
-    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = read(lengths_, 0);
-    const auto ownCapacity = [&] {
-      return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0) * page_size_;
-    };
-    return {max(begin, 0), min(max(length, 0), offsets_ ? ownCapacity() : *capacity_)};
+    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = lengthOf(read);
+    return {max(begin, 0), min(max(length, 0), offsets_ ? entriesOf(read) * page_size_ : *capacity_)};
+  }
+  /// Returns the entries of the table that sequences have. There are offsets.
+  template <class Read> Value entriesOf(const Read &read) const {
+    return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0);
+  }
+  /// Returns all keys of sequences, as the lengths count them.
+  template <class Read> Value lengthOf(const Read &read) const {
+    const Value length = read(lengths_, 0);
+    if (counted_ == CacheLengths::all)
+      return length;
+    const Value more = counted_ == CacheLengths::before     ? *queries_
+                       : counted_ == CacheLengths::last_key ? constant(i32, 1)
+                                                            : (entriesOf(read) - 1) * page_size_;
+    return clamp(length, int(-kMaxDiagonal), int(kMaxDiagonal)) + more; // The sum fits into 32 bits.
   }
   /// Returns the nearest number of entries that the table has.
   Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
 
   View lengths_;
+  CacheLengths counted_;
+  std::optional<Value> queries_; ///< Only if the lengths do not count them.
   std::optional<View> table_, table_v_, offsets_, begins_, prefix_;
   std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
   int page_size_ = 0;

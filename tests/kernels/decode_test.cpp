@@ -40,7 +40,8 @@ struct Decode {
   int keys_per_part = 0;
   std::vector<int> begins = {}; ///< Empty: all 0.
   bool page_offsets = false;
-  bool page_table_v = false; ///< Values are in pages of their own.
+  bool page_table_v = false;                ///< Values are in pages of their own.
+  CacheLengths counted = CacheLengths::all; ///< What the argument `lengths` counts.
   bool latent = false;
   std::optional<int> prefix = {}; ///< The keys of a prefix, if there is one.
   int64_t prefix_capacity = 150;
@@ -78,6 +79,7 @@ struct Decode {
             .page_size = page,
             .page_offsets = page_offsets,
             .page_table_v = page_table_v,
+            .lengths = counted,
             .variant = variant,
             .sinks = sinks,
             .expected_rows = int(group() * queries),
@@ -99,7 +101,7 @@ struct DecodeTensors {
         q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
         v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
-        lengths({d.batch()}, Layout::contiguous, Poison::nan, {d.lengths.begin(), d.lengths.end()}),
+        lengths({d.batch()}, Layout::contiguous, Poison::nan, lengthsOf(d)),
         page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table), rows(rowsOf(d)),
         row_table({rows.back()}, Layout::contiguous, Poison::nan, entriesOf(d, table, rows)),
         page_table_v({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, ofValues(d, table)),
@@ -114,6 +116,18 @@ struct DecodeTensors {
         sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
         o(d.dtype, {d.batch(), d.heads, d.queries, d.value_dim}, d.layout, Poison::nan),
         lse(f32, {d.batch(), d.heads, d.queries}, d.layout, Poison::nan) {}
+
+  /// Returns the argument `lengths`.
+  static std::vector<int32_t> lengthsOf(const Decode &d) {
+    const std::vector<int32_t> rows = rowsOf(d);
+    std::vector<int32_t> lengths(d.lengths.begin(), d.lengths.end());
+    for (size_t b = 0; b < lengths.size(); ++b)
+      lengths[b] -= d.counted == CacheLengths::before      ? int32_t(d.queries)
+                    : d.counted == CacheLengths::last_key  ? 1
+                    : d.counted == CacheLengths::last_page ? (rows[b + 1] - rows[b] - 1) * d.page
+                                                           : 0;
+    return lengths;
+  }
 
   /// Pages in a random order.
   static std::vector<int32_t> pagesOf(const Decode &d) {
@@ -437,6 +451,17 @@ TEST(Decode, ValuesInPagesOfTheirOwn) {
   runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 70, .page = 16, .lengths = manyLengths(), .page_table_v = true});
 }
 
+TEST(Decode, WhatLengthsCount) {
+  for (CacheLengths counted : {CacheLengths::before, CacheLengths::last_key})
+    for (int page : {0, 16})
+      runAndExpect({.queries = 3, .page = page, .spans = 6, .counted = counted});
+  runAndExpect({.dtype = bf16, .page = 16, .page_offsets = true, .counted = CacheLengths::last_page});
+  runAndExpect({.queries = 2, .lengths = {40, 3, 0}, .counted = CacheLengths::before, .prefix = 90});
+  runAndExpect(
+      {.heads = 2, .kv_heads = 1, .capacity = 70, .lengths = manyLengths(), .counted = CacheLengths::last_key});
+  runAndExpect({.lengths = {std::numeric_limits<int>::max(), 5 - (1 << 30)}, .counted = CacheLengths::last_key});
+}
+
 TEST(Decode, OffsetsThatNoTableHasAreClipped) {
   const Decode d{.page = 16, .lengths = {40, 40, 40, 40}, .spans = 3, .page_offsets = true};
   DecodeTensors t(d);
@@ -731,6 +756,8 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_offsets = true}),
               HasSubstr("argument 'page_offsets': it is set, but page_size is 0; only a problem with pages has a page "
                         "table"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .lengths = CacheLengths::last_page}),
+              HasSubstr("argument 'lengths': they are those of last pages, but page_offsets is not set"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_table_v = true}),
               HasSubstr("argument 'page_table_v': it is set, but page_size is 0"));
   EXPECT_THAT(

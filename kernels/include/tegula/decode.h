@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tegula/attention_variant.h"
+#include "tegula/cache_lengths.h"
 #include "tegula/plan.h"
 
 namespace tegula {
@@ -32,6 +33,8 @@ struct DecodeProblem {
   bool page_offsets = false;
   /// v has a page table of its own, and as many pages as it likes. Not with a prefix, nor with latent.
   bool page_table_v = false;
+  /// What `lengths` counts. Not CacheLengths::last_page without page_offsets.
+  CacheLengths lengths = CacheLengths::all;
   /// Bands, a score and a mask, as in AttentionProblem. Diagonals are those of bottom_right. ScoreIndex::head and
   /// ScoreIndex::query are tiles i32 [rows, 1]; ScoreIndex::seqlen_k is the length of the sequence.
   Variant variant = {};
@@ -58,7 +61,8 @@ struct DecodeProblem {
 ///
 ///   q           [batch, heads, seqlen_q, head_dim]
 ///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
-///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
+///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included, or what
+///               DecodeProblem::lengths says
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
 ///               page_table[j / page_size] of its row, at place j % page_size. With page_offsets it is i32 [entries]
 ///   page_table_v  the same for v, with page_table_v only; otherwise page_table is that of v, too
