@@ -459,7 +459,7 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
   if (problem.schedule != Schedule())
     return problem.schedule;
   const int rows = std::clamp(problem.expected_rows, 1, 64);
-  const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
+  const auto keys = [&](int most) { return keysOfTile(problem, most); };
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
@@ -579,9 +579,9 @@ Status checkDecode(const DecodeProblem &problem) {
     return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) +
                                             "; with latent it must be at most head_dim, " +
                                             std::to_string(problem.head_dim));
-  if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
-    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
-                                            "; it must be 0, or a power of two from 16 on");
+  if (problem.page_size < 0 || problem.page_size % kLastKeys != 0)
+    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) + "; it must be a multiple of " +
+                                            std::to_string(kLastKeys) + ", or 0");
   for (const auto &[name, isSet] :
        {std::pair{"page_offsets", problem.page_offsets}, {"page_table_v", problem.page_table_v}})
     if (isSet && problem.page_size == 0)
@@ -593,7 +593,7 @@ Status checkDecode(const DecodeProblem &problem) {
                                         (problem.latent ? "latent, which has no argument v" : "prefix") +
                                         "; then v has the pages of k"};
   const Schedule &schedule = problem.schedule;
-  const int mostKeys = problem.page_size != 0 ? std::min(problem.page_size, 256) : 256;
+  const int mostKeys = keysOfTile(problem, 256);
   if (schedule != Schedule() && (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLastKeys != 0 ||
                                  schedule.block_n < kLastKeys || mostKeys % schedule.block_n != 0))
     return invalidArgument("schedule", "block_m is " + std::to_string(schedule.block_m) + " and block_n " +

@@ -219,6 +219,11 @@ auto recordKeys(const char *name, bool latent, const TensorSpec &q, const Tensor
                 : recordList(name, with, list, arg(q), arg(k), arg(v), args...);
 }
 
+/// Returns the most keys of a tile, at most `most`, a power of two, into which pages can be divided.
+inline int keysOfTile(const DecodeProblem &problem, int most) {
+  return problem.page_size == 0 ? most : std::min(problem.page_size & -problem.page_size, most);
+}
+
 /// Returns the schedule of the kernels that read the keys of sequences.
 Schedule scheduleOf(const DecodeProblem &problem, const Target &target);
 /// Returns the arguments for the tensors of a variant.

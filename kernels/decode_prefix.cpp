@@ -32,7 +32,7 @@ Schedule fullTiles(DecodeProblem problem, const Target &target) {
   if (bytesOfRow > 512)
     return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
   const bool isWide = bytesOfRow > 256;
-  const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
+  const auto keys = [&](int most) { return keysOfTile(problem, most); };
   if (schedule.roles != Roles::load)
     return {.block_m = isWide ? 32 : 64, .block_n = keys(32), .num_warps = 4, .num_stages = isWide ? 1 : 2};
   return {.block_m = isWide ? 64 : 128,

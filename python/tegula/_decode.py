@@ -37,8 +37,8 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
 
     q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides. head_dim is at most 576,
                 value_dim 512
-    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], with a page size
-                that is a power of two from 16 on
+    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], a page size that
+                is a multiple of 16
     v_cache     the same with value_dim. If it is the first columns of k_cache, as k_cache[..., :512] with multi-head latent
                 attention, kernels load each key once
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
@@ -54,8 +54,9 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     alibi_slopes  float32 [heads]
     sinks       float32 [heads], logits that are added to the denominators
     begins      int32 [batch]: no query sees the keys before it, such as padding on the left
-    keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the page size if that is less. The bits of a
-                result then do not depend on the other sequences. 0: parts that share the work equally
+    keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the largest power of two that divides the
+                page size, if that is less. The bits of a result then do not depend on the other sequences. 0: parts that share
+                the work equally
 
     prefix_lengths  int32 [1], on the device of q: all sequences begin with this number of keys, which are read once for all of
                 them. The other tensors are then about the keys that follow, which may be none. The keys of the prefix are in

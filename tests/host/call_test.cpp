@@ -611,7 +611,7 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("argument 'attention.causal': it is TEGULA_CAUSAL_TOP_LEFT (1)"));
   attention.causal = TEGULA_CAUSAL_NONE;
   decoding.page_size = 8;
-  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be 0, or a power of two from 16 on"));
+  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be a multiple of 16, or 0"));
   decoding.attention = nullptr;
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }

@@ -28,7 +28,7 @@ struct Append {
   int head_dim = 24, value_dim = 16, page = 0, rotary_dim = 0;
   bool interleaved = false, rotates_queries = false, same_position = false;
   std::vector<int> lengths = {0, 97, 98, 40, 88}; ///< Before.
-  CacheLengths counted = CacheLengths::before;    ///< What the argument `lengths` counts.
+  CacheLengths counted = CacheLengths::before;    ///< The keys that the argument `lengths` counts.
   Layout layout = Layout::contiguous;
 
   int64_t batch() const { return int64_t(lengths.size()); }

@@ -41,7 +41,7 @@ struct Decode {
   std::vector<int> begins = {}; ///< Empty: all 0.
   bool page_offsets = false;
   bool page_table_v = false;                ///< Values are in pages of their own.
-  CacheLengths counted = CacheLengths::all; ///< What the argument `lengths` counts.
+  CacheLengths counted = CacheLengths::all; ///< The keys that the argument `lengths` counts.
   bool latent = false;
   std::optional<int> prefix = {}; ///< The keys of a prefix, if there is one.
   int64_t prefix_capacity = 150;
@@ -429,6 +429,15 @@ TEST(Decode, Pages) {
   runAndExpect({.queries = 3, .page = 16, .layout = Layout::scattered});
 }
 
+TEST(Decode, PagesOfAMultipleOf16Keys) {
+  for (DType dtype : {f32, bf16})
+    for (int page : {48, 96, 160})
+      runAndExpect({.dtype = dtype, .queries = 2, .page = page, .spans = 6});
+  runAndExpect({.dtype = bf16, .heads = 64, .page = 192, .keys_per_part = 64, .page_offsets = true});
+  runAndExpect({.dtype = bf16, .head_dim = 64, .value_dim = 48, .page = 80, .latent = true});
+  runAndExpect({.dtype = bf16, .heads = 64, .kv_heads = 1, .page = 48, .prefix = 130});
+}
+
 TEST(Decode, PageTablesWithoutGaps) {
   for (int page : {16, 64})
     runAndExpect({.dtype = bf16, .page = page, .spans = 6, .page_offsets = true});
@@ -770,7 +779,7 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 16, .latent = true}),
               HasSubstr("argument 'value_dim': it is 16; with latent it must be at most head_dim, 8"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
-              HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
+              HasSubstr("argument 'page_size': it is 24; it must be a multiple of 16, or 0"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),
               HasSubstr("argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .variant = prefixLm(Alignment::bottom_right)}),

@@ -536,7 +536,7 @@ typedef struct tegula_merge_problem {
 tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
                                        tegula_error **error);
 
-/* What the lengths of a cache count. New keys are those that a call appends, or those of its queries. */
+/* The keys that the lengths of a cache count. New keys are those that a call appends, or those of its queries. */
 enum {
   TEGULA_LENGTHS_USUAL = 0,    /* In decoding as _ALL, in appending as _BEFORE. */
   TEGULA_LENGTHS_ALL = 1,      /* All keys of a sequence. */
@@ -549,10 +549,11 @@ enum {
 /* Attention of a few new queries of each sequence on the keys and values of a cache. */
 typedef struct tegula_decode_problem {
   uint32_t struct_size;
-  int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
+  int32_t page_size;     /* The keys of a page, a multiple of 16; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
-  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits of a
-   * result then do not depend on the other sequences, unless the launch gives num_spans. */
+  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of the largest power of two that divides
+   * page_size, if that is less. The bits of a result then do not depend on the other sequences, unless the launch gives
+   * num_spans. */
   int32_t keys_per_part;
   /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a

@@ -25,7 +25,7 @@ struct AppendProblem {
   bool interleaved = false;
   bool rotates_queries = false; ///< Queries rotate, too. Query i has the position of new key i.
   bool same_position = false;   ///< All queries have the position of the first new key instead.
-  /// What `lengths` counts. CacheLengths::last_page is not supported.
+  /// The keys that `lengths` counts. CacheLengths::last_page is not supported.
   CacheLengths lengths = CacheLengths::before;
 };
 

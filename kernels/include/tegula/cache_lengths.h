@@ -3,7 +3,7 @@
 
 namespace tegula {
 
-/// What the lengths of a cache count. New keys are those that a call appends, or those of its queries.
+/// The keys that the lengths of a cache count. New keys are those that a call appends, or those of its queries.
 enum class CacheLengths {
   all,       ///< All keys of a sequence.
   before,    ///< The keys before the new ones.
