@@ -209,10 +209,10 @@ template <class Kernel, class... Args>
 auto recordKeys(const char *name, bool latent, const TensorSpec &q, const TensorSpec &k, const TensorSpec &v,
                 const Kernel &kernel, const std::vector<TensorArg> &list, const Args &...args) {
   using Rest = std::span<const View>;
-  const auto without = [&](View q, View k, const record_list_details::Recorded<Args> &...rest, Rest views) {
+  const auto without = [&](View q, View k, const Recorded<Args> &...rest, Rest views) {
     return kernel(q, k, std::nullopt, rest..., views);
   };
-  const auto with = [&](View q, View k, View v, const record_list_details::Recorded<Args> &...rest, Rest views) {
+  const auto with = [&](View q, View k, View v, const Recorded<Args> &...rest, Rest views) {
     return kernel(q, k, v, rest..., views);
   };
   return latent ? recordList(name, without, list, arg(q), arg(k), args...)
