@@ -222,8 +222,9 @@ def test_flash_attn_appends_and_rotates(device, queries, has_pages, interleaved)
     assert_right((found[0].transpose(1, 2), found[1]), [rotated.transpose(1, 2), *whole], [at + new for at in before])
 
 
-def test_flash_attn_names_the_entries_of_a_cache(device):
-    q, (k, v) = numbers(2, 1, 4, 24, device=device), caches(device, torch.float32)[0]
+@pytest.mark.parametrize("longest", [80, 75], ids=["as pages", "copied"])
+def test_flash_attn_names_the_entries_of_a_cache(device, longest):
+    q, (k, v) = numbers(2, 1, 4, 24, device=device), (x[:, :, :longest] for x in caches(device, torch.float32)[0])
     found = flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_seqlens=9,
                                                cache_batch_idx=torch.tensor([3, 0], device=device), return_softmax_lse=True)
     assert_right((found[0].transpose(1, 2), found[1]), [q.transpose(1, 2), k[[3, 0]], v[[3, 0]]], [9, 9], causal=False)

@@ -787,6 +787,15 @@ TEST(Call, AppendsToPages) {
   EXPECT_THAT(std::vector<float>(k.begin() + (page + 2) * dim, k.end()), ElementsAre(-3, 2, 1, 4));
   EXPECT_THAT(std::vector<float>(k.begin(), k.begin() + dim), ElementsAre(5, -8, 7, 6));
   EXPECT_THAT(v, ElementsAre(10, 0, 0, 0, 0, 9));
+  // The same, if the length is the number of the last new key.
+  problem.lengths = TEGULA_LENGTHS_LAST_KEY;
+  const Expected<Plan> after = context.appendPlan(problem);
+  ASSERT_TRUE(isOk(after.status()));
+  const std::vector<float> expected = k;
+  std::ranges::fill(k, 0);
+  lengths[0] = 3;
+  ASSERT_TRUE(isOk(launch(*after, arguments)));
+  EXPECT_EQ(k, expected);
   problem.rotary_dim = 3;
   EXPECT_THAT(context.appendPlan(problem).status().message(), HasSubstr("argument 'rotary_dim': it is 3"));
 }
