@@ -213,11 +213,19 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
                       .lse_gradient = problem->lse_gradient != 0};
 }
 
+/// Returns what `lengths`, a legal TEGULA_LENGTHS_..., says.
+static CacheLengths readLengths(int32_t lengths, CacheLengths usual) {
+  static_assert(int(CacheLengths::all) == TEGULA_LENGTHS_ALL - 1);
+  static_assert(int(CacheLengths::last_page) == TEGULA_LENGTHS_LAST_PAGE - 1);
+  return lengths == TEGULA_LENGTHS_USUAL ? usual : static_cast<CacheLengths>(lengths - 1);
+}
+
 Expected<AppendProblem> readAppendProblem(const tegula_append_problem *from) {
   const Expected<tegula_append_problem> problem = readStruct("problem", from);
   if (!problem)
     return problem.status();
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
+  TEGULA_RETURN_IF_ERROR(checkRange("lengths", problem->lengths, TEGULA_LENGTHS_LAST_PAGE));
   return AppendProblem{.dtype = static_cast<DType>(problem->dtype),
                        .head_dim = problem->head_dim,
                        .value_dim = problem->value_dim,
@@ -225,7 +233,8 @@ Expected<AppendProblem> readAppendProblem(const tegula_append_problem *from) {
                        .rotary_dim = problem->rotary_dim,
                        .interleaved = problem->interleaved != 0,
                        .rotates_queries = problem->rotates_queries != 0,
-                       .same_position = problem->same_position != 0};
+                       .same_position = problem->same_position != 0,
+                       .lengths = readLengths(problem->lengths, CacheLengths::before)};
 }
 
 Expected<RotaryProblem> readRotaryProblem(const tegula_rotary_problem *from) {
@@ -272,6 +281,7 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
   if (!attention || !schedule)
     return attention ? schedule.status() : attention.status();
   TEGULA_RETURN_IF_ERROR(checkDecodeOptions(*attention));
+  TEGULA_RETURN_IF_ERROR(checkRange("lengths", problem->lengths, TEGULA_LENGTHS_LAST_PAGE));
   return DecodeProblem{.dtype = attention->dtype,
                        .head_dim = attention->head_dim,
                        .value_dim = attention->value_dim,
@@ -279,6 +289,8 @@ Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *from) {
                        .causal = attention->causal != Causal::none,
                        .page_size = problem->page_size,
                        .page_offsets = problem->page_offsets != 0,
+                       .page_table_v = problem->page_table_v != 0,
+                       .lengths = readLengths(problem->lengths, CacheLengths::all),
                        .variant = attention->variant,
                        .sinks = attention->sinks,
                        .expected_rows = problem->expected_rows != 0 ? problem->expected_rows : 8,

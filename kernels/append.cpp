@@ -52,11 +52,20 @@ std::optional<Angles> anglesOf(std::span<const View> views, Value position) {
   return Angles{views[views.size() - 2], views[views.size() - 1], position};
 }
 
+/// Returns how many keys a sequence had before the `added` new ones.
+Value keysBefore(const AppendProblem &problem, View lengths, Value batch, Value added) {
+  const Value length = lengths.gather(batch);
+  if (problem.lengths == CacheLengths::before)
+    return length;
+  return (problem.lengths == CacheLengths::all ? length : length + 1) - narrow(added);
+}
+
 /// Writes rows into a cache. `views` has the page table, if there is one, and cos and sin, if the rows rotate.
 void append(const AppendProblem &problem, View New, View cache, View lengths, int columns,
             std::span<const View> views) {
   const Value row = programId(0) * kRows, head = programId(1), batch = programId(2);
-  const Value number = narrow(row) + iota(kRows), position = lengths.gather(batch) + number; // [kRows]
+  const Value number = narrow(row) + iota(kRows); // [kRows]
+  const Value position = keysBefore(problem, lengths, batch, New.dim(2)) + number;
   const Value isNew = number < narrow(New.dim(2));
   Var owner = select(isNew, narrow(batch), -1), place = position;
   if (problem.has_pages) {
@@ -76,7 +85,8 @@ void append(const AppendProblem &problem, View New, View cache, View lengths, in
 void rotateQueries(const AppendProblem &problem, View q, View lengths, View rotated, std::span<const View> views) {
   const Value row = programId(0) * kRows, head = programId(1), batch = programId(2);
   const Value number = narrow(row) + iota(kRows);
-  const Value position = lengths.gather(batch) + (problem.same_position ? fill({kRows}, 0) : number);
+  const Value first = keysBefore(problem, lengths, batch, q.dim(2));
+  const Value position = first + (problem.same_position ? fill({kRows}, 0) : number);
   copyRows(problem, anglesOf(views, position), q.at(batch, head), row, problem.head_dim,
            [&](Value tile, Value at) { rotated.scatter(cast(q.dtype(), tile), batch, head, asColumn(number), at); });
 }
@@ -177,6 +187,8 @@ Status checkAppend(const AppendProblem &problem) {
     return wrong("rotary_dim", problem.rotary_dim, "even, and from 0 to head_dim");
   if (problem.rotates_queries && problem.rotary_dim == 0)
     return invalidArgument("rotates_queries", "it is set, and rotary_dim is 0");
+  if (problem.lengths == CacheLengths::last_page)
+    return {ErrorCode::unsupported, "argument 'lengths': they are those of last pages; appending has no page_offsets"};
   return {};
 }
 
@@ -190,7 +202,10 @@ Expected<PlanSpec> appendToCache(const AppendProblem &problem) noexcept {
       kernels.push_back(appendKernel(problem, "append_values", "v", problem.value_dim));
     if (problem.rotates_queries)
       kernels.push_back(queriesKernel(problem));
-    return PlanSpec("append", std::move(kernels));
+    PlanSpec plan("append", std::move(kernels));
+    if (!problem.rotates_queries || problem.lengths == CacheLengths::before)
+      return plan;
+    return std::move(plan).require(kQueries == kNew, "lengths count the new keys, so queries must be as many");
   });
 }
 

@@ -48,9 +48,11 @@ ListedViews splitBackward(const AttentionConfig &config, std::span<const View> v
 
 inline constexpr size_t kMaxListedTensors = 16;
 
+/// A kernel gets a TensorArg as a View, and a ScalarArg as a Value.
+template <class Argument> using Recorded = std::conditional_t<std::is_same_v<Argument, TensorArg>, View, Value>;
+
 namespace record_list_details {
 
-template <class Argument> using Recorded = std::conditional_t<std::is_same_v<Argument, TensorArg>, View, Value>;
 template <size_t> using EachView = View;
 
 template <size_t... I, class Kernel, class... Arguments>
@@ -64,8 +66,8 @@ Expected<Program> recordExactly(std::index_sequence<I...>, std::string_view name
 
 } // namespace record_list_details
 
-/// Records `kernel(arguments..., std::span<const View>)`. Each TensorArg of `arguments` arrives as a View, each
-/// ScalarArg as a Value. The tensors of `list`, which become the program's last parameters, arrive as one span.
+/// Records `kernel(Recorded<Arguments>..., std::span<const View>)`. The tensors of `list`, which become the program's
+/// last parameters, arrive as one span.
 template <size_t Count = 0, class Kernel, class... Arguments>
 Expected<Program> recordList(std::string_view name, const Kernel &kernel, const std::vector<TensorArg> &list,
                              const Arguments &...arguments) {

@@ -50,7 +50,7 @@ constexpr int kFirstRun = 0, kEndRun = 1, kFirstUnit = 2, kEndUnit = 3, kSpanCol
 /// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
 void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const auto unitsOf = [&](const Interval &keys) { return Blocks(c, keys, n.queries).units; };
 
   Var all = fill({1}, 0);
@@ -89,7 +89,7 @@ void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, Vie
   for (int column = 0; column < kSpanColumns; ++column)
     spans.store({programId(0) * kSpansAtOnce, column}, asColumn(columns[column]));
   if (cache.prefix())
-    storePrefixSizes(c, K, cache, lengths.dim(0));
+    storePrefixSizes(c, Q, K, cache, lengths.dim(0));
 }
 
 /// The condition of the scores of a tile, and what the variant makes of them.
@@ -162,12 +162,13 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   };
   const Value q = queries();
   OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
-  const auto matrixOf = [&](View x, Value key) { // The keys of the sequence, or of the page that has the key.
-    return x.at(page != 0 ? wide(views.cache.pageOf(sequence.batch, key)) : sequence.batch, kv_head);
+  const auto matrixOf = [&](View x, bool is_v,
+                            Value key) { // The keys of the sequence, or of the page that has the key.
+    return x.at(page != 0 ? wide(views.cache.pageOf(x, is_v, sequence.batch, key)) : sequence.batch, kv_head);
   };
   const auto ofPage = [&](Value key) { return page != 0 ? key % page : key; };
-  const auto load = [&](View x, Value key, int keys, int columns) {
-    return matrixOf(x, key).load(ofPage(key), {keys, columns});
+  const auto load = [&](View x, bool is_v, Value key, int keys, int columns) {
+    return matrixOf(x, is_v, key).load(ofPage(key), {keys, columns});
   };
   const auto update = [&](Value k, Value v, Value key, int keys, bool last) {
     const Value zero = constant(c.problem.dtype, 0);
@@ -177,14 +178,14 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   if (!views.v) { // The tile of v is a part of that of k. Its rows after the last key are 0, because none is loaded.
     for (Value key : range(first, end, block_n)) {
       const Value row = ofPage(key);
-      Value k = matrixOf(views.k, key).rows(row, row + (end - key)).load(0, {block_n, c.headColumns()});
+      Value k = matrixOf(views.k, false, key).rows(row, row + (end - key)).load(0, {block_n, c.headColumns()});
       update(k, columns(k, 0, c.valueColumns()), key, block_n, true);
     }
     return {softmax.output(), softmax.logSumExp()};
   }
   const auto add = [&](Value key, int keys, bool last) {
-    Value k = load(views.k, key, keys, c.headColumns());
-    Var v = load(*views.v, key, keys, c.valueColumns());
+    Value k = load(views.k, false, key, keys, c.headColumns());
+    Var v = load(*views.v, true, key, keys, c.valueColumns());
     if (last) // What lies after the last key may be NaN.
       v = select(asColumn(key + iota(keys)) < end, v, constant(c.problem.dtype, 0));
     update(k, v, key, keys, last);
@@ -284,7 +285,7 @@ struct PartsOfRow {
 void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                  View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const std::span<const View> prefix = cache.others.first(c.problem.prefix ? 2 : 0),
                               sinks = cache.others.subspan(prefix.size());
   const Value row = programId(0), kv_head = programId(1), batch = programId(2);
@@ -322,7 +323,7 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
 void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
                      View O, View L, std::span<const View> views) {
   const Sizes32 n(Q, K);
-  const Cache cache(c, K, lengths, views);
+  const Cache cache(c, Q, K, lengths, views);
   const std::span<const View> sinks = cache.others;
   const Value row = programId(0) * kRowsMerged, kv_head = programId(1), batch = programId(2);
   const Rows rows(n, row, kRowsMerged, narrow(kv_head));
@@ -357,12 +358,14 @@ const Size kSpans("num_spans");
 /// Returns the tensors of Cache that only some problems have.
 std::vector<ArgumentSpec> cacheTensors(const DecodeProblem &problem) {
   std::vector<ArgumentSpec> arguments;
-  if (problem.page_size != 0 && !problem.page_offsets)
-    arguments.push_back(input("page_table", i32, {kBatch, Size("pages_of_sequence")}));
-  if (problem.page_offsets) {
-    arguments.push_back(input("page_table", i32, {Size("table_entries")}));
+  const std::vector<Size> table =
+      problem.page_offsets ? std::vector{Size("table_entries")} : std::vector{kBatch, Size("pages_of_sequence")};
+  if (problem.page_size != 0)
+    arguments.push_back(input("page_table", i32, table));
+  if (problem.page_table_v)
+    arguments.push_back(input("page_table_v", i32, table));
+  if (problem.page_offsets)
     arguments.push_back(input("page_offsets", i32, {kBatch + 1}));
-  }
   if (problem.begins)
     arguments.push_back(input("begins", i32, {kBatch}));
   if (problem.prefix)
@@ -431,17 +434,17 @@ namespace {
 /// The tensors that all problems have.
 struct Shared {
   explicit Shared(const DecodeProblem &p)
-      : q(input("q", p.dtype, {kBatch, kHeads, kQueries, p.head_dim})), k(ofKeys(p, "k", p.head_dim)),
-        v(ofKeys(p, "v", p.value_dim)), lengths(input("lengths", i32, {kBatch})),
+      : q(input("q", p.dtype, {kBatch, kHeads, kQueries, p.head_dim})), k(ofKeys(p, "k", "pages", p.head_dim)),
+        v(ofKeys(p, "v", p.page_table_v ? "pages_v" : "pages", p.value_dim)), lengths(input("lengths", i32, {kBatch})),
         starts(workspace("starts", i32, {kBatch})), spans(workspace("spans", i32, {kSpans, kSpanColumns})),
         parts(workspace("parts", f32, {places(), rows(), p.value_dim})),
         part_lse(workspace("part_lse", f32, {places(), rows()})),
         o(output("o", p.dtype, {kBatch, kHeads, kQueries, p.value_dim})),
         lse(output("lse", f32, {kBatch, kHeads, kQueries})) {}
 
-  static TensorSpec ofKeys(const DecodeProblem &p, const char *name, int columns) {
+  static TensorSpec ofKeys(const DecodeProblem &p, const char *name, const char *pages, int columns) {
     if (p.page_size != 0)
-      return input(name, p.dtype, {Size("pages"), kKvHeads, p.page_size, columns});
+      return input(name, p.dtype, {Size(pages), kKvHeads, p.page_size, columns});
     return input(name, p.dtype, {kBatch, kKvHeads, Size("seqlen_k"), columns});
   }
   static Size rows() { return kHeads / kKvHeads * kQueries; }
@@ -456,7 +459,7 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
   if (problem.schedule != Schedule())
     return problem.schedule;
   const int rows = std::clamp(problem.expected_rows, 1, 64);
-  const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
+  const auto keys = [&](int most) { return keysOfTile(problem, most); };
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
@@ -507,7 +510,7 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
   const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View starts, View spans, View parts,
                             View part_lse, Value scale, std::span<const View> views) {
-      decode(c, {q, k, v, scale, Cache(c, k, lengths, views)}, starts, spans, parts, part_lse);
+      decode(c, {q, k, v, scale, Cache(c, q, k, lengths, views)}, starts, spans, parts, part_lse);
     };
     return recordKeys("decode", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths), arg(t.starts),
                       arg(t.spans), arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
@@ -545,7 +548,7 @@ KernelSpec wholeKernel(const Config &c, const Shared &t) {
   const auto record = [c, t, list = listed(more), tensors = variant.size()](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, Value scale, View o, View lse,
                             std::span<const View> views) {
-      Cache cache(c, k, lengths, views);
+      Cache cache(c, q, k, lengths, views);
       const std::span<const View> sinks = cache.others.subspan(tensors);
       cache.others = cache.others.first(tensors);
       decodeWhole(c, {q, k, v, scale, cache}, o, lse, sinks);
@@ -576,13 +579,21 @@ Status checkDecode(const DecodeProblem &problem) {
     return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) +
                                             "; with latent it must be at most head_dim, " +
                                             std::to_string(problem.head_dim));
-  if (problem.page_size != 0 && (problem.page_size < 16 || (problem.page_size & (problem.page_size - 1)) != 0))
-    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) +
-                                            "; it must be 0, or a power of two from 16 on");
-  if (problem.page_offsets && problem.page_size == 0)
-    return invalidArgument("page_offsets", "it is set, but page_size is 0; only a problem with pages has a page table");
+  if (problem.page_size < 0 || problem.page_size % kLastKeys != 0)
+    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) + "; it must be a multiple of " +
+                                            std::to_string(kLastKeys) + ", or 0");
+  for (const auto &[name, isSet] :
+       {std::pair{"page_offsets", problem.page_offsets}, {"page_table_v", problem.page_table_v}})
+    if (isSet && problem.page_size == 0)
+      return invalidArgument(name, "it is set, but page_size is 0; only a problem with pages has a page table");
+  if (problem.lengths == CacheLengths::last_page && !problem.page_offsets)
+    return invalidArgument("lengths", "they are those of last pages, but page_offsets is not set");
+  if (problem.page_table_v && (problem.latent || problem.prefix))
+    return {ErrorCode::unsupported, std::string("argument 'page_table_v': it is set with ") +
+                                        (problem.latent ? "latent, which has no argument v" : "prefix") +
+                                        "; then v has the pages of k"};
   const Schedule &schedule = problem.schedule;
-  const int mostKeys = problem.page_size != 0 ? std::min(problem.page_size, 256) : 256;
+  const int mostKeys = keysOfTile(problem, 256);
   if (schedule != Schedule() && (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLastKeys != 0 ||
                                  schedule.block_n < kLastKeys || mostKeys % schedule.block_n != 0))
     return invalidArgument("schedule", "block_m is " + std::to_string(schedule.block_m) + " and block_n " +

@@ -63,9 +63,12 @@ struct Sizes32 {
 class Cache {
 public:
   /// Takes the tensors that only some problems have from the begin of `views`.
-  Cache(const Config &c, View k, View lengths, std::span<const View> views)
-      : lengths_(lengths), pages_(narrow(k.dim(0))) {
+  Cache(const Config &c, View q, View k, View lengths, std::span<const View> views)
+      : lengths_(lengths), counted_(c.problem.lengths) {
+    if (counted_ == CacheLengths::before)
+      queries_.emplace(narrow(q.dim(2)));
     takeFirst(views, c.problem.page_size != 0, table_);
+    takeFirst(views, c.problem.page_table_v, table_v_);
     takeFirst(views, c.problem.page_offsets, offsets_);
     takeFirst(views, c.problem.begins, begins_);
     takeFirst(views, c.problem.prefix, prefix_);
@@ -81,11 +84,15 @@ public:
   Interval gather(Value sequence) const {
     return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
   }
-  /// Returns the page of a key of a sequence. There are pages.
-  Value pageOf(Value sequence, Value key) const {
-    const Value page = offsets_ ? table_->gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
-                                : table_->gather(sequence, key / page_size_);
-    deviceAssert((page >= 0) & (page < pages_), "sequence, entry of page_table, and its page, which does not exist",
+  /// Returns the page of `x`, k or v, that has a key of a sequence. There are pages.
+  Value pageOf(View x, bool is_v, Value sequence, Value key) const {
+    const bool hasOwnTable = is_v && table_v_;
+    const View &table = hasOwnTable ? *table_v_ : *table_;
+    const Value page = offsets_ ? table.gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
+                                : table.gather(sequence, key / page_size_);
+    deviceAssert((page >= 0) & (page < narrow(x.dim(0))),
+                 hasOwnTable ? "sequence, entry of page_table_v, and its page, which does not exist"
+                             : "sequence, entry of page_table, and its page, which does not exist",
                  listed({narrow(sequence), narrow(key) / page_size_, page}));
     return page;
   }
@@ -97,7 +104,7 @@ public:
   }
   /// Asserts that memory holds the keys of a sequence.
   void assertRoom(Value sequence, const Interval &keys) const {
-    const Value length = lengths_.gather(sequence);
+    const Value length = lengthOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
     deviceAssert(length == keys.end, "sequence, its length, and the keys that it has room for",
                  listed({narrow(sequence), length, keys.end}));
   }
@@ -112,18 +119,30 @@ private:
   }
   /// Returns an interval that no memory contradicts. `read(view, n)` reads the elements n after those of sequences.
   template <class Read> Interval intervalOf(const Read &read) const {
-    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = read(lengths_, 0);
-    const auto ownCapacity = [&] {
-      return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0) * page_size_;
-    };
-    return {max(begin, 0), min(max(length, 0), offsets_ ? ownCapacity() : *capacity_)};
+    const Value begin = begins_ ? read(*begins_, 0) : constant(i32, 0), length = lengthOf(read);
+    return {max(begin, 0), min(max(length, 0), offsets_ ? entriesOf(read) * page_size_ : *capacity_)};
+  }
+  /// Returns the entries of the table that sequences have. There are offsets.
+  template <class Read> Value entriesOf(const Read &read) const {
+    return max(inTable(read(*offsets_, 1)) - inTable(read(*offsets_, 0)), 0);
+  }
+  /// Returns all keys of sequences, as the lengths count them.
+  template <class Read> Value lengthOf(const Read &read) const {
+    const Value length = read(lengths_, 0);
+    if (counted_ == CacheLengths::all)
+      return length;
+    const Value more = counted_ == CacheLengths::before     ? *queries_
+                       : counted_ == CacheLengths::last_key ? constant(i32, 1)
+                                                            : (entriesOf(read) - 1) * page_size_;
+    return clamp(length, int(-kMaxDiagonal), int(kMaxDiagonal)) + more; // The sum fits into 32 bits.
   }
   /// Returns the nearest number of entries that the table has.
   Value inTable(Value offset) const { return clamp(offset, 0, narrow(table_->dim(0))); }
 
   View lengths_;
-  std::optional<View> table_, offsets_, begins_, prefix_;
-  Value pages_;
+  CacheLengths counted_;
+  std::optional<Value> queries_; ///< Only if the lengths do not count them.
+  std::optional<View> table_, table_v_, offsets_, begins_, prefix_;
   std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
   int page_size_ = 0;
 };
@@ -190,14 +209,19 @@ template <class Kernel, class... Args>
 auto recordKeys(const char *name, bool latent, const TensorSpec &q, const TensorSpec &k, const TensorSpec &v,
                 const Kernel &kernel, const std::vector<TensorArg> &list, const Args &...args) {
   using Rest = std::span<const View>;
-  const auto without = [&](View q, View k, const record_list_details::Recorded<Args> &...rest, Rest views) {
+  const auto without = [&](View q, View k, const Recorded<Args> &...rest, Rest views) {
     return kernel(q, k, std::nullopt, rest..., views);
   };
-  const auto with = [&](View q, View k, View v, const record_list_details::Recorded<Args> &...rest, Rest views) {
+  const auto with = [&](View q, View k, View v, const Recorded<Args> &...rest, Rest views) {
     return kernel(q, k, v, rest..., views);
   };
   return latent ? recordList(name, without, list, arg(q), arg(k), args...)
                 : recordList(name, with, list, arg(q), arg(k), arg(v), args...);
+}
+
+/// Returns the most keys of a tile, at most `most`, a power of two, into which pages can be divided.
+inline int keysOfTile(const DecodeProblem &problem, int most) {
+  return problem.page_size == 0 ? most : std::min(problem.page_size & -problem.page_size, most);
 }
 
 /// Returns the schedule of the kernels that read the keys of sequences.

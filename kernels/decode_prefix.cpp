@@ -17,6 +17,7 @@ constexpr int kManyRows = 64; ///< The rows of a full tile, as scheduleOf() coun
 DecodeProblem problemOf(const DecodeProblem &problem) {
   DecodeProblem prefix = problem;
   prefix.page_offsets = prefix.begins = prefix.prefix = false;
+  prefix.lengths = CacheLengths::all;
   return prefix;
 }
 
@@ -31,7 +32,7 @@ Schedule fullTiles(DecodeProblem problem, const Target &target) {
   if (bytesOfRow > 512)
     return {.block_m = 16, .block_n = 16, .num_warps = 4, .num_stages = 1};
   const bool isWide = bytesOfRow > 256;
-  const auto keys = [&](int most) { return problem.page_size == 0 ? most : std::min(problem.page_size, most); };
+  const auto keys = [&](int most) { return keysOfTile(problem, most); };
   if (schedule.roles != Roles::load)
     return {.block_m = isWide ? 32 : 64, .block_n = keys(32), .num_warps = 4, .num_stages = isWide ? 1 : 2};
   return {.block_m = isWide ? 64 : 128,
@@ -125,11 +126,11 @@ Size numPrefixParts(const DecodeProblem &problem, const Target &target) {
   return problem.keys_per_part != 0 ? most : min(max(concurrency() / tiles, 1), most);
 }
 
-void storePrefixSizes(const Config &c, View k, const Cache &cache, Value batch) {
+void storePrefixSizes(const Config &c, View q, View k, const Cache &cache, Value batch) {
   const View all_keys = cache.others[0], lengths = cache.others[1], keys = cache.others[2];
   const bool hasPages = c.problem.page_size != 0;
   const Config of_prefix{problemOf(c.problem), c.schedule};
-  const Cache prefix(of_prefix, hasPages ? k : keys, lengths, cache.others.subspan(hasPages ? 2 : 3));
+  const Cache prefix(of_prefix, q, hasPages ? k : keys, lengths, cache.others.subspan(hasPages ? 2 : 3));
   const Value before = prefix.gather(constant(DType::index, 0)).end, isFirst = programId(0) == 0;
   Var least = fill({1}, int(kMaxDiagonal)), most = fill({1}, 0);
   for (Value first : range(0, batch, kChunk)) {
@@ -154,7 +155,7 @@ KernelSpec prefixKernel(const DecodeProblem &problem, const Target &target, cons
   const auto record = [=, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View all_keys, View sizes, View parts,
                             View lse, Value scale, std::span<const View> views) {
-      decodePrefix(c, {q, k, v, scale, Cache(c, k, lengths, views)}, all_keys, sizes, parts, lse);
+      decodePrefix(c, {q, k, v, scale, Cache(c, q, k, lengths, views)}, all_keys, sizes, parts, lse);
     };
     return recordKeys("decode_prefix", problem.latent, q, k, v, kernel, list, arg(prefixLengths()), arg(allKeys()),
                       arg(prefixSizes()), arg(partsOfPrefix(problem)), arg(lseOfPrefix()), ScalarArg{"scale", f32});

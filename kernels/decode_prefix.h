@@ -20,8 +20,8 @@ Size prefixCapacity(const DecodeProblem &problem);
 Size numPrefixParts(const DecodeProblem &problem, const Target &target);
 
 /// Stores the number of keys of each sequence together with the prefix, and prefixSizes(). The views of prefixCache()
-/// are the others of `cache`; `k` is the argument k, and `batch` the number of sequences.
-void storePrefixSizes(const Config &c, View k, const Cache &cache, Value batch);
+/// are the others of `cache`; `q` and `k` are the arguments, and `batch` the number of sequences.
+void storePrefixSizes(const Config &c, View q, View k, const Cache &cache, Value batch);
 
 /// Describes the kernel that computes the parts.
 KernelSpec prefixKernel(const DecodeProblem &problem, const Target &target, const TensorSpec &q, const TensorSpec &of_k,

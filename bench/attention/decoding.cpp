@@ -44,6 +44,10 @@ public:
     for (const int heads : {gpu_ ? 16 : 4, gpu_ ? 128 : 16})
       for (const int keys : {4096, 16384})
         add(same(64, keys), fmt::format(", latent, {} heads", heads), latent(heads));
+    DecodeCase shared = plain();
+    shared.problem.prefix = true;
+    shared.prefix = gpu_ ? 8192 : 256;
+    add(same(64, 512), fmt::format(", after a prefix of {}", shared.prefix), shared);
     for (const int queries : {2, 4, 8, 16}) {
       DecodeCase several = plain();
       several.seqlen_q = queries;

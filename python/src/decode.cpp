@@ -22,7 +22,7 @@ using OptionalTensor = std::optional<Tensor>;
 struct Key {
   tegula_context *context;
   int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets,
-      prefix, latent;
+      page_table_v, prefix, latent;
   int64_t window_left, window_right;
   double softcap;
 
@@ -50,6 +50,7 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
   problem.keys_per_part = key.keys_per_part;
   problem.begins = key.begins;
   problem.page_offsets = key.page_offsets;
+  problem.page_table_v = key.page_table_v;
   problem.prefix = key.prefix;
   problem.latent = key.latent;
   problem.attention = &attention;
@@ -71,14 +72,15 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                                   const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left,
                                   int64_t window_right, double softcap, int64_t keys_per_part,
                                   const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
-                                  const OptionalTensor &prefix_k, const OptionalTensor &prefix_v) {
+                                  const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
+                                  const OptionalTensor &page_table_v) {
   for (const Tensor *tensor : {&q, &k, &v})
     if (tensor->dim() != 4)
       throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
   const auto guard = guardFor(q);
   const int64_t batch = q.size(0), heads = q.size(1), queries = q.size(2), kv_heads = k.size(1);
   const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
-  const bool isLatent = isFirstColumns(v, k) && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
+  const bool isLatent = isFirstColumns(v, k) && !page_table_v && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
   const int64_t rows = queries * heads / std::max<int64_t>(kv_heads, 1);
   const Key key = {.context = contextOf(q),
                    .dtype = view("q", q).dtype,
@@ -93,6 +95,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                    .sinks = sinks.has_value(),
                    .begins = begins.has_value(),
                    .page_offsets = page_offsets.has_value(),
+                   .page_table_v = page_table_v.has_value(),
                    .prefix = prefix_lengths.has_value(),
                    .latent = isLatent,
                    .window_left = isWindow ? window_left : 0,
@@ -121,6 +124,7 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
   arguments.add("k", k);
   arguments.add("lengths", lengths);
   arguments.add("page_table", page_table);
+  arguments.add("page_table_v", page_table_v);
   arguments.add("page_offsets", page_offsets);
   arguments.add("begins", begins);
   arguments.add("prefix_lengths", prefix_lengths);
@@ -142,7 +146,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
               "Tensor? page_offsets=None, Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt "
               "window_left=-1, "
               "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0, Tensor? prefix_lengths=None, Tensor? "
-              "prefix_page_table=None, Tensor? prefix_k=None, Tensor? prefix_v=None) -> (Tensor o, Tensor lse)");
+              "prefix_page_table=None, Tensor? prefix_k=None, Tensor? prefix_v=None, Tensor? page_table_v=None) -> "
+              "(Tensor o, Tensor lse)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }

@@ -31,14 +31,14 @@ def _check_prefix(q, page_table, lengths, own_table, k, v):
 
 def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None), scale=None,
            softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
-           prefix_page_table=None, prefix_k=None, prefix_v=None, return_lse=False):
+           prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
     q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides. head_dim is at most 576,
                 value_dim 512
-    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], with a page size
-                that is a power of two from 16 on
+    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], a page size that
+                is a multiple of 16
     v_cache     the same with value_dim. If it is the first columns of k_cache, as k_cache[..., :512] with multi-head latent
                 attention, kernels load each key once
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
@@ -46,6 +46,7 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
                 page_offsets it is int32 [entries]
     page_offsets  int32 [batch + 1]: the row of sequence b is page_table[page_offsets[b]:page_offsets[b + 1]], as kv_indptr and
                 kv_indices of FlashInfer have it
+    page_table_v  the same as page_table, if v has pages of its own; v_cache then has as many as it likes. Not with a prefix
     causal      the last query is at the last key, and a query sees the keys up to its own
     window      (left, right): a query sees keys from its own - left to its own + right; None is no bound
     scale       factor on the scores; None: 1 / sqrt(head_dim)
@@ -53,8 +54,9 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     alibi_slopes  float32 [heads]
     sinks       float32 [heads], logits that are added to the denominators
     begins      int32 [batch]: no query sees the keys before it, such as padding on the left
-    keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the page size if that is less. The bits of a
-                result then do not depend on the other sequences. 0: parts that share the work equally
+    keys_per_part  cuts sequences after this number of keys, a multiple of 256, or of the largest power of two that divides the
+                page size, if that is less. The bits of a result then do not depend on the other sequences. 0: parts that share
+                the work equally
 
     prefix_lengths  int32 [1], on the device of q: all sequences begin with this number of keys, which are read once for all of
                 them. The other tensors are then about the keys that follow, which may be none. The keys of the prefix are in
@@ -70,6 +72,7 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     if reason:
         raise NotImplementedError("tegula.decode: " + reason)
     for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins),
+                    ("page_table_v", page_table_v),
                     ("prefix_lengths", prefix_lengths), ("prefix_page_table", prefix_page_table)):
         if x is not None and (x.dtype != torch.int32 or x.device != q.device):
             raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
@@ -77,6 +80,8 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
         raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
     if page_offsets is not None and (page_table is None or page_table.dim() != 1):
         raise ValueError("tegula.decode: page_table must have 1 dimension, because page_offsets are given")
+    if page_table_v is not None and (page_table is None or page_table_v.shape != page_table.shape):
+        raise ValueError("tegula.decode: page_table_v is given; it must have the shape of page_table")
     _check_prefix(q, page_table, prefix_lengths, prefix_page_table, prefix_k, prefix_v)
     if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
         raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
@@ -84,6 +89,6 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
                                1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, page_offsets,
                                alibi_slopes, sinks, begins, left, right, softcap, keys_per_part,
-                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)))
+                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)), page_table_v)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o

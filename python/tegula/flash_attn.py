@@ -82,11 +82,13 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     q is [batch, seqlen_q, heads, dim]. The caches are [batch_cache, longest, kv_heads, dim], or with a block_table, int32 [batch,
     pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
     None: all. k and v [batch, new, kv_heads, dim] are written after them first, and then count as keys. rotary_cos and
-    rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache; this copies
-    them. cache_leftpad, int32 [batch], is the first key of each sequence. num_splits has no effect. There are no gradients, as in
-    flash_attn."""
+    rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache, which are
+    copied unless `longest` is a multiple of 16. cache_leftpad, int32 [batch], is the first key of each sequence. num_splits has
+    no effect. There are no gradients, as in flash_attn."""
     if block_table is not None and cache_batch_idx is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: block_table and cache_batch_idx exclude each other")
+    if cache_batch_idx is not None and k_cache.shape[1] % 16 == 0:  # Its entries are pages, each with a whole sequence.
+        block_table, cache_batch_idx = cache_batch_idx.int()[:, None], None
     batch, device = q.shape[0], q.device
     longest = k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
     if cache_seqlens is None:

@@ -103,6 +103,18 @@ def test_page_tables_without_gaps(device, keys_per_part):
         tegula.decode(q, k, v, lengths, kv_indices)
 
 
+def test_values_in_pages_of_their_own(device):
+    """The pool of values is in another order, and has more pages."""
+    q = numbers(len(LENGTHS), 4, 2, 24, device=device)
+    whole, (k, v) = caches(device, torch.float32)
+    (k, table), (v, table_v) = paged(k), paged(v, seed=5)
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    v = torch.cat([v, torch.full_like(v[:3], math.nan)])
+    assert_right(tegula.decode(q, k, v, lengths, table, page_table_v=table_v, return_lse=True), [q, *whole], LENGTHS)
+    with pytest.raises(ValueError, match="page_table_v is given; it must have the shape of page_table"):
+        tegula.decode(q, k, v, lengths, page_table_v=table_v)
+
+
 @pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
 @pytest.mark.parametrize("count", [0, 45, 80])
 @pytest.mark.parametrize("options", [{}, {"causal": False}, {"window": (20, None)}, {"softcap": 2.0},
@@ -210,8 +222,9 @@ def test_flash_attn_appends_and_rotates(device, queries, has_pages, interleaved)
     assert_right((found[0].transpose(1, 2), found[1]), [rotated.transpose(1, 2), *whole], [at + new for at in before])
 
 
-def test_flash_attn_names_the_entries_of_a_cache(device):
-    q, (k, v) = numbers(2, 1, 4, 24, device=device), caches(device, torch.float32)[0]
+@pytest.mark.parametrize("longest", [80, 75], ids=["as pages", "copied"])
+def test_flash_attn_names_the_entries_of_a_cache(device, longest):
+    q, (k, v) = numbers(2, 1, 4, 24, device=device), (x[:, :, :longest] for x in caches(device, torch.float32)[0])
     found = flash_attn.flash_attn_with_kvcache(q, k.transpose(1, 2), v.transpose(1, 2), cache_seqlens=9,
                                                cache_batch_idx=torch.tensor([3, 0], device=device), return_softmax_lse=True)
     assert_right((found[0].transpose(1, 2), found[1]), [q.transpose(1, 2), k[[3, 0]], v[[3, 0]]], [9, 9], causal=False)

@@ -552,45 +552,56 @@ TEST(Call, Decodes) {
                                             argument(o_view), argument(lse_view)};
   const Expected<int64_t> bytes = plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
   ASSERT_TRUE(isOk(bytes.status()));
-  auto args = make<tegula_launch_args>();
-  args.workspace_bytes = *bytes;
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
-  EXPECT_TRUE(isOk(plan->launch(args)));
-  std::free(args.workspace);
-  for (int64_t column = 0; column < dim; ++column)
-    EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
+  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
+                                                              &std::free);
+  const auto run = [&](const Plan &plan) {
+    auto args = make<tegula_launch_args>();
+    args.arguments = arguments.data();
+    args.argument_count = uint32_t(arguments.size());
+    args.workspace = workspace.get();
+    args.workspace_bytes = *bytes;
+    std::ranges::fill(o, 0);
+    EXPECT_TRUE(isOk(plan.launch(args)));
+    return o;
+  };
+  const auto expectRight = [&](const std::vector<float> &found) {
+    for (int64_t column = 0; column < dim; ++column)
+      EXPECT_NEAR(found[column], sequence.o[(length - 1) * dim + column], 1e-6);
+  };
+  expectRight(run(*plan));
   EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
 
-  // The same with a table without gaps, after an entry that no sequence has.
+  // Values whose pages have a table of their own, and lengths without the query.
+  decoding.page_table_v = 1;
+  decoding.lengths = TEGULA_LENGTHS_BEFORE;
+  const Expected<Plan> separate = context.decodePlan(decoding);
+  decoding.page_table_v = 0;
+  decoding.lengths = TEGULA_LENGTHS_USUAL;
+  ASSERT_TRUE(isOk(separate.status()));
+  std::vector<float> swapped(v.begin() + page * dim, v.end());
+  swapped.insert(swapped.end(), v.begin(), v.begin() + page * dim);
+  int32_t before[] = {length - 1}, pages_v[] = {0, 1};
+  const tegula_tensor before_view = tensor(before, TEGULA_I32, {1}), table_v = tensor(pages_v, TEGULA_I32, {1, 2}),
+                      swapped_view = tensor(swapped.data(), TEGULA_F32, {2, 1, page, dim});
+  const std::vector<tegula_argument> usual = arguments;
+  arguments[2] = argument(before_view);
+  arguments[4] = argument(swapped_view);
+  arguments.insert(arguments.begin() + 4, argument(table_v));
+  expectRight(run(*separate));
+
+  // A table without gaps, after an entry that no sequence has.
   int32_t entries[] = {7, 1, 0}, offsets[] = {1, 3};
   decoding.page_offsets = 1;
   const Expected<Plan> csr = context.decodePlan(decoding);
+  decoding.page_offsets = 0;
   ASSERT_TRUE(isOk(csr.status()));
   const tegula_tensor entry_view = tensor(entries, TEGULA_I32, {3}), offset_view = tensor(offsets, TEGULA_I32, {2});
+  arguments = usual;
   arguments[3] = argument(entry_view);
   arguments.insert(arguments.begin() + 4, argument(offset_view));
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
-  std::ranges::fill(o, 0);
-  EXPECT_TRUE(isOk(csr->launch(args)));
-  std::free(args.workspace);
-  for (int64_t column = 0; column < dim; ++column)
-    EXPECT_NEAR(o[column], sequence.o[(length - 1) * dim + column], 1e-6);
-  decoding.page_offsets = 0;
+  expectRight(run(*csr));
 
   // Values that are columns of the keys are no argument.
-  const auto run = [&](const Plan &plan) {
-    args.arguments = arguments.data();
-    args.argument_count = uint32_t(arguments.size());
-    args.workspace = std::aligned_alloc(64, (args.workspace_bytes + 63) / 64 * 64);
-    std::ranges::fill(o, 0);
-    EXPECT_TRUE(isOk(plan.launch(args)));
-    std::free(args.workspace);
-    return o;
-  };
   decoding.latent = 1;
   const Expected<Plan> latent = context.decodePlan(decoding);
   decoding.latent = 0;
@@ -611,7 +622,10 @@ TEST(Call, Decodes) {
   EXPECT_THAT(refusal(), HasSubstr("argument 'attention.causal': it is TEGULA_CAUSAL_TOP_LEFT (1)"));
   attention.causal = TEGULA_CAUSAL_NONE;
   decoding.page_size = 8;
-  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be 0, or a power of two from 16 on"));
+  decoding.lengths = TEGULA_LENGTHS_LAST_PAGE + 1;
+  EXPECT_THAT(refusal(), HasSubstr("argument 'lengths': it is 5"));
+  decoding.lengths = TEGULA_LENGTHS_USUAL;
+  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be a multiple of 16, or 0"));
   decoding.attention = nullptr;
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }
@@ -773,6 +787,15 @@ TEST(Call, AppendsToPages) {
   EXPECT_THAT(std::vector<float>(k.begin() + (page + 2) * dim, k.end()), ElementsAre(-3, 2, 1, 4));
   EXPECT_THAT(std::vector<float>(k.begin(), k.begin() + dim), ElementsAre(5, -8, 7, 6));
   EXPECT_THAT(v, ElementsAre(10, 0, 0, 0, 0, 9));
+  // The same, if the length is the number of the last new key.
+  problem.lengths = TEGULA_LENGTHS_LAST_KEY;
+  const Expected<Plan> after = context.appendPlan(problem);
+  ASSERT_TRUE(isOk(after.status()));
+  const std::vector<float> expected = k;
+  std::ranges::fill(k, 0);
+  lengths[0] = 3;
+  ASSERT_TRUE(isOk(launch(*after, arguments)));
+  EXPECT_EQ(k, expected);
   problem.rotary_dim = 3;
   EXPECT_THAT(context.appendPlan(problem).status().message(), HasSubstr("argument 'rotary_dim': it is 3"));
 }

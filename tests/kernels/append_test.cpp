@@ -27,7 +27,8 @@ struct Append {
   int64_t heads = 4, kv_heads = 2, added = 3, queries = 2, room = 100;
   int head_dim = 24, value_dim = 16, page = 0, rotary_dim = 0;
   bool interleaved = false, rotates_queries = false, same_position = false;
-  std::vector<int> lengths = {0, 97, 98, 40, 88};
+  std::vector<int> lengths = {0, 97, 98, 40, 88}; ///< Before.
+  CacheLengths counted = CacheLengths::before;    ///< The keys that the argument `lengths` counts.
   Layout layout = Layout::contiguous;
 
   int64_t batch() const { return int64_t(lengths.size()); }
@@ -42,7 +43,8 @@ struct Append {
             .rotary_dim = rotary_dim,
             .interleaved = interleaved,
             .rotates_queries = rotates_queries,
-            .same_position = same_position};
+            .same_position = same_position,
+            .lengths = counted};
   }
 };
 
@@ -58,7 +60,7 @@ struct AppendTensors {
         q(a.dtype, {a.batch(), a.heads, a.queries, a.head_dim}, a.layout, Poison::nan, q_numbers),
         cos(a.dtype, {kPositions, std::max(a.rotary_dim / 2, 1)}, a.layout, Poison::nan, cos_numbers),
         sin(a.dtype, {kPositions, std::max(a.rotary_dim / 2, 1)}, a.layout, Poison::nan, sin_numbers),
-        lengths({a.batch()}, Layout::contiguous, Poison::nan, {a.lengths.begin(), a.lengths.end()}),
+        lengths({a.batch()}, Layout::contiguous, Poison::nan, lengthsOf(a)),
         page_table({a.batch(), a.pagesOfSequence()}, Layout::contiguous, Poison::nan, table),
         k(a.dtype, {a.owners(), a.kv_heads, a.keysOfOwner(), a.head_dim}, a.layout, Poison::nan, before(a, a.head_dim)),
         v(a.dtype, {a.owners(), a.kv_heads, a.keysOfOwner(), std::max(a.value_dim, 1)}, a.layout, Poison::nan,
@@ -71,6 +73,12 @@ struct AppendTensors {
   /// The numbers that a cache has before: 7 in all places.
   static std::vector<float> before(const Append &a, int64_t columns) {
     return std::vector<float>(size_t(a.owners() * a.kv_heads * a.keysOfOwner() * columns), 7.0f);
+  }
+  static std::vector<int32_t> lengthsOf(const Append &a) {
+    std::vector<int32_t> lengths(a.lengths.begin(), a.lengths.end());
+    for (int32_t &length : lengths)
+      length += a.counted == CacheLengths::before ? 0 : int32_t(a.added) - (a.counted == CacheLengths::last_key);
+    return lengths;
   }
   static std::vector<int32_t> tableOf(const Append &a) {
     std::vector<int32_t> pages(size_t(a.owners()));
@@ -127,8 +135,7 @@ void expectCache(const Append &a, const AppendTensors &t, const TestTensor &cach
   EXPECT_TRUE(cache.surroundingsIntact());
 }
 
-void runAndExpect(const Append &a) {
-  const AppendTensors t(a);
+Status run(const Append &a, const AppendTensors &t) {
   const Expected<PlanSpec> spec = appendToCache(a.problem());
   require(spec.status());
   const Plan plan = valueOf(Plan::make(*spec, *machine().cache));
@@ -145,9 +152,13 @@ void runAndExpect(const Append &a) {
   std::vector<Argument> arguments;
   for (const Parameter &parameter : plan.arguments())
     arguments.push_back(std::ranges::find(named, parameter.name, &NamedArgument::name)->value);
-  require(plan.launch(arguments, {}));
-  require(machine().device->synchronize());
+  TEGULA_RETURN_IF_ERROR(plan.launch(arguments, {}));
+  return machine().device->synchronize();
+}
 
+void runAndExpect(const Append &a) {
+  const AppendTensors t(a);
+  require(run(a, t));
   expectCache(a, t, t.k, a.head_dim, [&](int64_t b, int64_t h, int64_t i) {
     const float *row = &t.k_numbers[size_t(((b * a.kv_heads + h) * a.added + i) * a.head_dim)];
     return turned(a, t, row, a.lengths[size_t(b)] + i);
@@ -223,11 +234,27 @@ TEST(Append, WhatHasNoPlaceIsLeftOut) {
   runAndExpect({.rotary_dim = 4, .lengths = {-1, 99, 100}});
 }
 
+TEST(Append, WhatLengthsCount) {
+  for (CacheLengths counted : {CacheLengths::all, CacheLengths::last_key})
+    for (bool same_position : {false, true})
+      runAndExpect({.queries = 3,
+                    .page = 16,
+                    .rotary_dim = 16,
+                    .rotates_queries = true,
+                    .same_position = same_position,
+                    .counted = counted});
+}
+
 TEST(Append, SaysWhatIsWrong) {
   const auto message = [](const AppendProblem &problem) { return appendToCache(problem).status().message(); };
   EXPECT_THAT(message({.head_dim = 0}), HasSubstr("argument 'head_dim': it is 0; it must be from 1 to 1024"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 2000}), HasSubstr("it is 2000; it must be from 0 to 1024"));
   EXPECT_THAT(message({.head_dim = 8, .rotary_dim = 3}), HasSubstr("it is 3; it must be even, and from 0 to head_dim"));
+  EXPECT_THAT(message({.head_dim = 8, .lengths = CacheLengths::last_page}),
+              HasSubstr("argument 'lengths': they are those of last pages; appending has no page_offsets"));
+  const Append fewer{.added = 3, .queries = 2, .rotary_dim = 16, .rotates_queries = true, .counted = CacheLengths::all};
+  EXPECT_THAT(run(fewer, AppendTensors(fewer)).message(),
+              HasSubstr("lengths count the new keys, so queries must be as many"));
   EXPECT_THAT(message({.head_dim = 8, .rotates_queries = true}), HasSubstr("it is set, and rotary_dim is 0"));
   EXPECT_THAT(rotaryEmbedding({.head_dim = 8}).status().message(),
               HasSubstr("argument 'rotary_dim': it is 0; it must be even, and from 2 to head_dim"));

@@ -40,6 +40,8 @@ struct Decode {
   int keys_per_part = 0;
   std::vector<int> begins = {}; ///< Empty: all 0.
   bool page_offsets = false;
+  bool page_table_v = false;                ///< Values are in pages of their own.
+  CacheLengths counted = CacheLengths::all; ///< The keys that the argument `lengths` counts.
   bool latent = false;
   std::optional<int> prefix = {}; ///< The keys of a prefix, if there is one.
   int64_t prefix_capacity = 150;
@@ -76,6 +78,8 @@ struct Decode {
             .causal = causal,
             .page_size = page,
             .page_offsets = page_offsets,
+            .page_table_v = page_table_v,
+            .lengths = counted,
             .variant = variant,
             .sinks = sinks,
             .expected_rows = int(group() * queries),
@@ -90,16 +94,18 @@ struct DecodeTensors {
   explicit DecodeTensors(const Decode &d)
       : pages(pagesOf(d)), table(tableOf(d)),
         q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
-        k_numbers(keys(d, d.head_dim, 2)), v_numbers(d.latent ? firstColumns(d, k_numbers) : keys(d, d.value_dim, 3)),
+        k_numbers(keys(d, false, 2)), v_numbers(d.latent ? firstColumns(d, k_numbers) : keys(d, true, 3)),
         prefix_k_numbers(prefixKeys(d, d.head_dim, 6)),
         prefix_v_numbers(d.latent ? firstColumns(d, prefix_k_numbers) : prefixKeys(d, d.value_dim, 7)),
         slope_numbers(oracle::normalNumbers(d.heads, f32, 4)), sink_numbers(oracle::normalNumbers(d.heads, f32, 5)),
         q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
         v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
-        lengths({d.batch()}, Layout::contiguous, Poison::nan, {d.lengths.begin(), d.lengths.end()}),
+        lengths({d.batch()}, Layout::contiguous, Poison::nan, lengthsOf(d)),
         page_table({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, table), rows(rowsOf(d)),
         row_table({rows.back()}, Layout::contiguous, Poison::nan, entriesOf(d, table, rows)),
+        page_table_v({d.batch(), d.pagesOfSequence()}, Layout::contiguous, Poison::nan, ofValues(d, table)),
+        row_table_v({rows.back()}, Layout::contiguous, Poison::nan, entriesOf(d, ofValues(d, table), rows)),
         page_offsets({d.batch() + 1}, Layout::contiguous, Poison::nan, rows),
         begins({int64_t(d.begins.size())}, Layout::contiguous, Poison::nan, {d.begins.begin(), d.begins.end()}),
         prefix_k(d.dtype, {1, d.kv_heads, d.prefix_capacity, d.head_dim}, d.layout, Poison::nan, prefix_k_numbers),
@@ -110,6 +116,18 @@ struct DecodeTensors {
         sinks(f32, {d.heads}, Layout::contiguous, Poison::nan, sink_numbers),
         o(d.dtype, {d.batch(), d.heads, d.queries, d.value_dim}, d.layout, Poison::nan),
         lse(f32, {d.batch(), d.heads, d.queries}, d.layout, Poison::nan) {}
+
+  /// Returns the argument `lengths`.
+  static std::vector<int32_t> lengthsOf(const Decode &d) {
+    const std::vector<int32_t> rows = rowsOf(d);
+    std::vector<int32_t> lengths(d.lengths.begin(), d.lengths.end());
+    for (size_t b = 0; b < lengths.size(); ++b)
+      lengths[b] -= d.counted == CacheLengths::before      ? int32_t(d.queries)
+                    : d.counted == CacheLengths::last_key  ? 1
+                    : d.counted == CacheLengths::last_page ? (rows[b + 1] - rows[b] - 1) * d.page
+                                                           : 0;
+    return lengths;
+  }
 
   /// Pages in a random order.
   static std::vector<int32_t> pagesOf(const Decode &d) {
@@ -141,6 +159,15 @@ struct DecodeTensors {
     return table;
   }
 
+  /// Returns the table of values that have pages of their own.
+  static std::vector<int32_t> ofValues(const Decode &d, std::vector<int32_t> table) {
+    for (int32_t &page : table)
+      page = pageOfValues(d, page);
+    return table;
+  }
+  /// Returns the page of the values that belong to a page of keys.
+  static int32_t pageOfValues(const Decode &d, int64_t page) { return int32_t(d.owners() - 1 - page); }
+
   /// Returns where the rows of a table without gaps begin: those of odd sequences have an entry more than they need.
   static std::vector<int32_t> rowsOf(const Decode &d) {
     std::vector<int32_t> rows = {0};
@@ -160,11 +187,13 @@ struct DecodeTensors {
     return entries;
   }
 
-  /// Returns where a key of a sequence begins in an array of owners (batch entries or pages); -1 if it has no page.
-  int64_t placeOf(const Decode &d, int64_t b, int64_t head, int64_t key, int64_t columns) const {
+  /// Returns where a key or value of a sequence begins in an array of owners (batch entries or pages); -1 if it has no
+  /// page.
+  int64_t placeOf(const Decode &d, bool value, int64_t b, int64_t head, int64_t key, int64_t columns) const {
     if (d.page == 0)
       return ((b * d.kv_heads + head) * d.capacity + key) * columns;
-    return placeInPage(d, table[size_t(b * d.pagesOfSequence() + key / d.page)], head, key, columns);
+    const int64_t page = table[size_t(b * d.pagesOfSequence() + key / d.page)];
+    return placeInPage(d, value && d.page_table_v ? pageOfValues(d, page) : page, head, key, columns);
   }
   int64_t placeInPage(const Decode &d, int64_t page, int64_t head, int64_t key, int64_t columns) const {
     return page >= 0 && page < d.owners() ? ((page * d.kv_heads + head) * d.page + key % d.page) * columns : -1;
@@ -182,20 +211,21 @@ struct DecodeTensors {
     const int64_t columns = value ? d.value_dim : d.head_dim;
     const bool inPrefix = key < d.before();
     const int64_t place =
-        inPrefix ? placeInPrefix(d, head, key, columns) : placeOf(d, b, head, key - d.before(), columns);
+        inPrefix ? placeInPrefix(d, head, key, columns) : placeOf(d, value, b, head, key - d.before(), columns);
     const std::vector<float> &numbers =
         inPrefix && d.page == 0 ? (value ? prefix_v_numbers : prefix_k_numbers) : (value ? v_numbers : k_numbers);
     return place < 0 ? nullptr : &numbers[size_t(place)];
   }
 
-  std::vector<float> keys(const Decode &d, int64_t columns, int seed) const {
+  std::vector<float> keys(const Decode &d, bool values, int seed) const {
+    const int64_t columns = values ? d.value_dim : d.head_dim;
     const std::vector<float> random =
         oracle::normalNumbers(d.owners() * d.kv_heads * d.keysOfOwner() * columns, d.dtype, seed);
     std::vector<float> numbers(random.size(), nan);
     for (int64_t b = 0; b < d.batch(); ++b)
       for (int64_t key = d.begin(b); key < std::min<int64_t>(d.lengths[size_t(b)], d.capacity); ++key)
         for (int64_t h = 0; h < d.kv_heads; ++h)
-          if (const int64_t at = placeOf(d, b, h, key, columns); at >= 0)
+          if (const int64_t at = placeOf(d, values, b, h, key, columns); at >= 0)
             std::copy_n(random.begin() + at, columns, numbers.begin() + at);
     for (int64_t key = 0; key < d.before() && d.page != 0; ++key)
       for (int64_t h = 0; h < d.kv_heads; ++h) {
@@ -225,8 +255,8 @@ struct DecodeTensors {
   std::vector<float> q_numbers, k_numbers, v_numbers, prefix_k_numbers, prefix_v_numbers, slope_numbers, sink_numbers;
   TestTensor q, k, v, lengths, page_table;
   std::vector<int32_t> rows;
-  TestTensor row_table, page_offsets, begins, prefix_k, prefix_v, prefix_lengths, prefix_page_table, slopes, sinks, o,
-      lse;
+  TestTensor row_table, page_table_v, row_table_v, page_offsets, begins, prefix_k, prefix_v, prefix_lengths,
+      prefix_page_table, slopes, sinks, o, lse;
 };
 
 /// Returns the score of a key, -infinity if there is none.
@@ -292,6 +322,8 @@ std::vector<NamedArgument> argumentsOf(const Decode &d, const DecodeTensors &t) 
                                           {"scale", float(1 / std::sqrt(double(d.head_dim)))}};
   if (d.page != 0)
     arguments.push_back({"page_table", d.page_offsets ? t.row_table.ref() : t.page_table.ref()});
+  if (d.page_table_v)
+    arguments.push_back({"page_table_v", d.page_offsets ? t.row_table_v.ref() : t.page_table_v.ref()});
   if (d.page_offsets)
     arguments.push_back({"page_offsets", t.page_offsets.ref()});
   if (!d.begins.empty())
@@ -397,6 +429,15 @@ TEST(Decode, Pages) {
   runAndExpect({.queries = 3, .page = 16, .layout = Layout::scattered});
 }
 
+TEST(Decode, PagesOfAMultipleOf16Keys) {
+  for (DType dtype : {f32, bf16})
+    for (int page : {48, 96, 160})
+      runAndExpect({.dtype = dtype, .queries = 2, .page = page, .spans = 6});
+  runAndExpect({.dtype = bf16, .heads = 64, .page = 192, .keys_per_part = 64, .page_offsets = true});
+  runAndExpect({.dtype = bf16, .head_dim = 64, .value_dim = 48, .page = 80, .latent = true});
+  runAndExpect({.dtype = bf16, .heads = 64, .kv_heads = 1, .page = 48, .prefix = 130});
+}
+
 TEST(Decode, PageTablesWithoutGaps) {
   for (int page : {16, 64})
     runAndExpect({.dtype = bf16, .page = page, .spans = 6, .page_offsets = true});
@@ -409,6 +450,25 @@ TEST(Decode, PageTablesWithoutGaps) {
                 .page_offsets = true});
   runAndExpect({.page = 16, .keys_per_part = 32, .page_offsets = true});
   runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 70, .page = 16, .lengths = manyLengths(), .page_offsets = true});
+}
+
+TEST(Decode, ValuesInPagesOfTheirOwn) {
+  for (bool page_offsets : {false, true})
+    for (DType dtype : {f32, bf16})
+      runAndExpect({.dtype = dtype, .page = 16, .spans = 6, .page_offsets = page_offsets, .page_table_v = true});
+  runAndExpect({.queries = 2, .page = 32, .lacks_pages = true, .page_table_v = true});
+  runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 70, .page = 16, .lengths = manyLengths(), .page_table_v = true});
+}
+
+TEST(Decode, WhatLengthsCount) {
+  for (CacheLengths counted : {CacheLengths::before, CacheLengths::last_key})
+    for (int page : {0, 16})
+      runAndExpect({.queries = 3, .page = page, .spans = 6, .counted = counted});
+  runAndExpect({.dtype = bf16, .page = 16, .page_offsets = true, .counted = CacheLengths::last_page});
+  runAndExpect({.queries = 2, .lengths = {40, 3, 0}, .counted = CacheLengths::before, .prefix = 90});
+  runAndExpect(
+      {.heads = 2, .kv_heads = 1, .capacity = 70, .lengths = manyLengths(), .counted = CacheLengths::last_key});
+  runAndExpect({.lengths = {std::numeric_limits<int>::max(), 5 - (1 << 30)}, .counted = CacheLengths::last_key});
 }
 
 TEST(Decode, OffsetsThatNoTableHasAreClipped) {
@@ -705,12 +765,21 @@ TEST(Decode, SaysWhatIsWrong) {
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_offsets = true}),
               HasSubstr("argument 'page_offsets': it is set, but page_size is 0; only a problem with pages has a page "
                         "table"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .lengths = CacheLengths::last_page}),
+              HasSubstr("argument 'lengths': they are those of last pages, but page_offsets is not set"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_table_v = true}),
+              HasSubstr("argument 'page_table_v': it is set, but page_size is 0"));
+  EXPECT_THAT(
+      message({.head_dim = 8, .value_dim = 8, .latent = true, .page_size = 16, .page_table_v = true}),
+      HasSubstr("argument 'page_table_v': it is set with latent, which has no argument v; then v has the pages of k"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 16, .page_table_v = true, .prefix = true}),
+              HasSubstr("argument 'page_table_v': it is set with prefix; then v has the pages of k"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 520}),
               HasSubstr("argument 'value_dim': it is 520; it must be from 1 to 512"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 16, .latent = true}),
               HasSubstr("argument 'value_dim': it is 16; with latent it must be at most head_dim, 8"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
-              HasSubstr("argument 'page_size': it is 24; it must be 0, or a power of two from 16 on"));
+              HasSubstr("argument 'page_size': it is 24; it must be a multiple of 16, or 0"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),
               HasSubstr("argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .variant = prefixLm(Alignment::bottom_right)}),

@@ -87,7 +87,7 @@ void addProblem(CLI::App &command, DecodeOptions &o) {
   command.add_flag("--latent", o.latent,
                    "Values are the first --value-dim columns of the keys, as in multi-head\nlatent attention");
   addNumber(command, "--page-size", o.page_size, 0, kMaxKeys,
-            "The keys of a page, a power of two from 16 on; pages lie in a random\norder. 0: no pages (0)");
+            "The keys of a page, a multiple of 16; pages lie in a random order.\n0: no pages (0)");
   addNumber(command, "--keys-per-part", o.keys_per_part, 0, kMaxKeys,
             "Cut each sequence after this number of keys, so that its bits do not\ndepend on others. 0: shares are "
             "equal (0)");

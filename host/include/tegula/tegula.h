@@ -536,13 +536,24 @@ typedef struct tegula_merge_problem {
 tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
                                        tegula_error **error);
 
+/* The keys that the lengths of a cache count. New keys are those that a call appends, or those of its queries. */
+enum {
+  TEGULA_LENGTHS_USUAL = 0,    /* In decoding as _ALL, in appending as _BEFORE. */
+  TEGULA_LENGTHS_ALL = 1,      /* All keys of a sequence. */
+  TEGULA_LENGTHS_BEFORE = 2,   /* The keys before the new ones. */
+  TEGULA_LENGTHS_LAST_KEY = 3, /* The number of the last key: one less than _ALL. */
+  /* The keys in the last page of a sequence; the pages before it are full. Only in decoding with page_offsets. */
+  TEGULA_LENGTHS_LAST_PAGE = 4
+};
+
 /* Attention of a few new queries of each sequence on the keys and values of a cache. */
 typedef struct tegula_decode_problem {
   uint32_t struct_size;
-  int32_t page_size;     /* The keys of a page, a power of two from 16 on; 0: k and v have no pages. */
+  int32_t page_size;     /* The keys of a page, a multiple of 16; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
-  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits of a
-   * result then do not depend on the other sequences, unless the launch gives num_spans. */
+  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of the largest power of two that divides
+   * page_size, if that is less. The bits of a result then do not depend on the other sequences, unless the launch gives
+   * num_spans. */
   int32_t keys_per_part;
   /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a
@@ -554,15 +565,18 @@ typedef struct tegula_decode_problem {
   /* Not 0: v is the first value_dim columns of k, as in the absorbed form of multi-head latent attention (DeepSeek-V2).
    * Kernels load each key once, and there is no argument v, and no prefix_v. */
   int32_t latent;
+  int32_t page_table_v; /* Not 0: v has a page table of its own. Not with prefix, nor with latent. */
+  int32_t lengths;      /* TEGULA_LENGTHS_... */
 } tegula_decode_problem;
 
 /* Makes a plan for tegula_plan_launch. Its arguments are, in this order:
  *
  *   q           [batch, heads, seqlen_q, head_dim]
  *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
- *   lengths     i32 [batch]: the keys of each sequence, those of its queries included
+ *   lengths     i32 [batch]: the keys of each sequence, those of its queries included, or what the field lengths says
  *   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size. With
  *               page_offsets it is i32 [any]
+ *   page_table_v  the same for v, with page_table_v only; otherwise page_table is that of v, too
  *   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
  *               page_offsets[b + 1] - 1
  *   begins      i32 [batch], with begins only: no query sees the keys before it
@@ -602,23 +616,23 @@ typedef struct tegula_append_problem {
   int32_t interleaved;     /* Not 0: columns 2 i and 2 i + 1 are a pair; otherwise i and i + rotary_dim / 2. */
   int32_t rotates_queries; /* Not 0: queries rotate, too. */
   int32_t same_position;   /* Not 0: all queries have the position of the first new key. */
-  int32_t reserved;        /* 0 */
+  int32_t lengths;         /* TEGULA_LENGTHS_... If they count new keys, queries that rotate are as many. */
 } tegula_append_problem;
 
 /* Makes a plan for tegula_plan_launch, which needs no workspace. Its arguments are tensors, in this order:
  *
  *   k_new       [batch, kv_heads, seqlen_new, head_dim]
  *   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim], written
- *   lengths     i32 [batch]: how many keys each sequence had before
+ *   lengths     i32 [batch]: how many keys each sequence had before, or what the field lengths says
  *   page_table  i32 [batch, any], with pages only; pages have any size
  *   cos, sin    [positions, rotary_dim / 2], with rotary_dim only
  *   v_new, v    as k_new and k, with value_dim; only if there is a v
  *   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
  *   q_rotated   shaped like q, written
  *
- * New key i and query i of a sequence get the position lengths + i; with same_position, all queries get lengths. A pair of
- * columns (a, b) becomes (a cos - b sin, a sin + b cos). Positions beyond cos and sin have cos = sin = 0. The plan drops rows
- * that have no place in the cache. */
+ * New key i and query i of a sequence get the position i after the keys that it had before; with same_position, all queries
+ * get the first one. A pair of columns (a, b) becomes (a cos - b sin, a sin + b cos). Positions beyond cos and sin have
+ * cos = sin = 0. The plan drops rows that have no place in the cache. */
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error);
 

@@ -7,6 +7,7 @@
 // Lengths and page tables are in the memory of the device. No launch waits for them, and no plan needs a workspace.
 #pragma once
 
+#include "tegula/cache_lengths.h"
 #include "tegula/plan.h"
 
 namespace tegula {
@@ -24,13 +25,15 @@ struct AppendProblem {
   bool interleaved = false;
   bool rotates_queries = false; ///< Queries rotate, too. Query i has the position of new key i.
   bool same_position = false;   ///< All queries have the position of the first new key instead.
+  /// The keys that `lengths` counts. CacheLengths::last_page is not supported.
+  CacheLengths lengths = CacheLengths::before;
 };
 
 /// Describes the plan. Its arguments, in this order, with any strides:
 ///
 ///   k_new       [batch, kv_heads, seqlen_new, head_dim]
 ///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim], written
-///   lengths     i32 [batch]: how many keys each sequence had before
+///   lengths     i32 [batch]: how many keys each sequence had before, or what AppendProblem::lengths says
 ///   page_table  i32 [batch, any], with pages only: key j lies in page page_table[j / page_size], at j % page_size, for
 ///               pages of any size
 ///   cos, sin    [positions, rotary_dim / 2], with a rotary embedding only
@@ -38,7 +41,8 @@ struct AppendProblem {
 ///   q           [batch, heads, seqlen_q, head_dim], only if queries rotate
 ///   q_rotated   shaped like q, written
 ///
-/// New key i and query i of a sequence get the position lengths + i; with same_position, all queries get lengths:
+/// New key i and query i of a sequence get the position i after the keys that it had before; with same_position, all
+/// queries get the first one. If lengths count the new keys, queries that rotate are as many:
 ///
 ///   (a, b) -> (a cos - b sin, a sin + b cos)     for the columns a and b of each pair, in f32
 ///

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tegula/attention_variant.h"
+#include "tegula/cache_lengths.h"
 #include "tegula/plan.h"
 
 namespace tegula {
@@ -26,10 +27,15 @@ struct DecodeProblem {
   /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
   /// all queries see all keys.
   bool causal = true;
-  /// The keys of a page: a power of two from 16 on. 0 if k and v have no pages.
+  /// The keys of a page, a multiple of 16. 0 if k and v have no pages. A tile has at most as many keys as the largest
+  /// power of two that divides it.
   int page_size = 0;
   /// The page tables of all sequences lie one after another (CSR, as kv_indptr and kv_indices of FlashInfer).
   bool page_offsets = false;
+  /// v has a page table of its own, and as many pages as it likes. Not with a prefix, nor with latent.
+  bool page_table_v = false;
+  /// The keys that `lengths` counts. Not CacheLengths::last_page without page_offsets.
+  CacheLengths lengths = CacheLengths::all;
   /// Bands, a score and a mask, as in AttentionProblem. Diagonals are those of bottom_right. ScoreIndex::head and
   /// ScoreIndex::query are tiles i32 [rows, 1]; ScoreIndex::seqlen_k is the length of the sequence.
   Variant variant = {};
@@ -39,9 +45,9 @@ struct DecodeProblem {
   int expected_rows = 8;
   /// Sequences have begins, too: the first key that queries see, such as after padding on the left.
   bool begins = false;
-  /// Not 0: sequences are cut after this number of keys, a multiple of 256, or of page_size if that is less. The bits
-  /// of a result then depend neither on the other sequences nor on the device's number of multiprocessors, unless a
-  /// launch gives num_spans.
+  /// Not 0: sequences are cut after this number of keys, a multiple of 256, or of the largest power of two that divides
+  /// page_size, if that is less. The bits of a result then depend neither on the other sequences nor on the device's
+  /// number of multiprocessors, unless a launch gives num_spans.
   int keys_per_part = 0;
   /// All sequences begin with the same keys, such as those of a system prompt. They are read once for all sequences,
   /// and tensor cores multiply them with the queries of all (Hydragen, Juravsky et al. 2024).
@@ -56,9 +62,11 @@ struct DecodeProblem {
 ///
 ///   q           [batch, heads, seqlen_q, head_dim]
 ///   k           [batch, kv_heads, seqlen_k, head_dim], or [pages, kv_heads, page_size, head_dim]
-///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included
+///   lengths     i32 [batch]: how many keys each sequence has, those of its queries included, or what
+///               DecodeProblem::lengths says
 ///   page_table  i32 [batch, pages of the longest sequence], with pages only: key j of a sequence lies in page
 ///               page_table[j / page_size] of its row, at place j % page_size. With page_offsets it is i32 [entries]
+///   page_table_v  the same for v, with page_table_v only; otherwise page_table is that of v, too
 ///   page_offsets  i32 [batch + 1], with page_offsets only: the row of sequence b are the entries page_offsets[b] to
 ///               page_offsets[b + 1] - 1
 ///   begins      i32 [batch], with begins only: no query sees the keys before it
