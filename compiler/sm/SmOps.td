@@ -351,30 +351,49 @@ def Sm_WriteOp : Sm_Op<"write"> {
   let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
 }
 
-def Sm_CopyOutOp : Sm_Op<"copy_out", [Sm_Async]> {
-  let summary = "copies a tile from shared memory to a view";
+def Sm_CopyOutOp : Sm_Op<"copy_out"> {
+  let summary = "copies a tile from shared memory to a view, by lanes";
   let description = [{
     `view[position + x] = shared[x]` for every x inside `shape` whose element lies inside the view. Both element types
     are equal.
 
     With `rows_of_warp`, warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes have written
-    these rows and will write them next, so warps need not wait for each other. With `by_tma`, TMA stores them if the
-    strides of the tensor and the position of the tile allow it. It then reads the buffer after the op is over, until an
-    `sm.tma_store_wait`. `store-by-tma` sets it. With `always_commits`, the op closes a commit group even if lanes copy,
-    so that waits can count it. `count-waits` sets it.
+    these rows and will write them next, so warps need not wait for each other.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
-                       DenseI64ArrayAttr:$shape,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$by_tma,
-                       UnitAttr:$always_commits);
+                       DenseI64ArrayAttr:$shape, OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? (`by_tma` $by_tma^)? attr-dict `:`
+    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:`
     qualified(type($shared)) `,` qualified(type($view))
   }];
+}
+
+def Sm_TmaStoreOp : Sm_Op<"tma_store", [Sm_Async]> {
+  let summary = "starts the TMA stores of a tile from shared memory to a view";
+  let description = [{
+    Does what `sm.copy_out` with `rows_of_warp` does, where an `sm.fits` is true. Each warp starts the store of its own
+    rows. TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+
+    ```mlir
+    sm.tma_store %o_s, %O[%i, %c0] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$rows_of_warp);
+  let assemblyFormat = [{
+    $shared `,` $view `[` $position `]` `rows_of_warp` $rows_of_warp attr-dict `:`
+    qualified(type($shared)) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_TmaCommitOp : Sm_Op<"tma_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes a commit group of TMA without a store, so that waits can count stores that lanes make instead";
+  let assemblyFormat = "attr-dict";
 }
 
 def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
@@ -402,22 +421,26 @@ def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
 }
 
 def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
-  let summary = "true if TMA can add tiles to a tensor in this launch";
+  let summary = "true if TMA can store tiles in a tensor, or add them to it, in this launch";
   let description = [{
     TMA can if the strides of the tensor allow it and all `indices` are coordinates. A tile may lie between them: they
-    are bounds of its indices in the tensor, such as those of a loop. The tiles are added from buffers of type `buffer`.
-    With `ends_inside`, the tiles are of rows that end inside the tensor (`tile.rows`). All threads of a role have the
-    same result.
+    are bounds of its indices in the tensor, such as those of a loop. The tiles come from buffers of type `buffer`. With
+    `ends_inside`, they are of rows that end inside the tensor (`tile.rows`).
+
+    The op asks about additions, and all threads of a role have the same result. With `rows_of_warp`, it asks about the
+    store of one tile, of which each warp has that number of rows. All threads of a warp then have the same result.
 
     ```mlir
     %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
+    %fits = sm.fits %O at %c0, %i from !sm.shared<128x128xbf16, 128> rows_of_warp 16 : !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Tile_ViewType:$tensor, Variadic<Index>:$indices, TypeAttrOf<Sm_SharedType>:$buffer,
-                       UnitAttr:$ends_inside);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$ends_inside);
   let results = (outs I1:$result);
   let assemblyFormat = [{
-    $tensor `at` $indices `from` $buffer (`ends_inside` $ends_inside^)? attr-dict `:` qualified(type($tensor))
+    $tensor `at` $indices `from` $buffer (`rows_of_warp` $rows_of_warp^)? (`ends_inside` $ends_inside^)? attr-dict `:`
+    qualified(type($tensor))
   }];
   let hasVerifier = 1;
 }

@@ -183,6 +183,21 @@ LogicalResult MmaOp::verify() {
 LogicalResult FitsOp::verify() {
   if (!isa<BlockArgument>(getTensor()))
     return emitOpError("asks about a view; TMA has maps of whole tensors");
+  if (getRowsOfWarp() && getIndices().size() < 2)
+    return emitOpError("asks about rows of a vector; TMA stores matrices");
+  return success();
+}
+
+LogicalResult TmaStoreOp::verify() {
+  const std::optional<RoleRef> role = roleOf(*this);
+  if (!role)
+    return emitOpError("must be in a role of 'sm.roles'");
+  if (std::string why = whyNotAddressed(getView()); !why.empty())
+    return emitOpError("cannot store its tile: ") << why;
+  const int64_t rows = getShared().getType().getShape().front();
+  if (static_cast<int64_t>(getRowsOfWarp()) * role->warps() != rows)
+    return emitOpError("has rows_of_warp ")
+           << getRowsOfWarp() << ", but " << role->warps() << " warps share " << rows << " rows";
   return success();
 }
 

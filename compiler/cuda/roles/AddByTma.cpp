@@ -92,7 +92,8 @@ static Value fits(LocBuilder &b, tile::AtomicAddOp add, bool byRole) {
   OpBuilder::InsertionGuard guard(b);
   if (loop && !byRole && llvm::all_of(limits, isBefore))
     b.setInsertionPoint(loop);
-  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), sm::hasEnd(add.getView()));
+  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), /*rows_of_warp=*/IntegerAttr(),
+                            sm::hasEnd(add.getView()));
 }
 
 /// Returns the additions that one role makes for all warps: those in turns, and others if no loop overlaps its

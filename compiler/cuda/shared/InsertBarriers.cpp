@@ -224,9 +224,12 @@ static BarrierSummary orderAccesses(Block &block, const Accesses &before) {
     }
     BarrierSummary next = orderAccesses(op);
     Need need = summary.tail.needBefore(next.head);
-    OpBuilder b(&op);
+    // The test of a branch stays next to it, so that its result takes no register across the barrier.
+    auto test = dyn_cast_if_present<sm::FitsOp>(op.getPrevNode());
+    Operation *place = test && test->hasOneUse() && *test->user_begin() == &op ? test : &op;
+    OpBuilder b(place);
     if (need == Need::barrier) {
-      if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(op.getPrevNode()))
+      if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(place->getPrevNode()))
         ofWarp.erase();
       sm::BarrierOp::create(b, op.getLoc());
       summary.append(BarrierSummary::barrier());

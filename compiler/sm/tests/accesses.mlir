@@ -91,7 +91,7 @@ module attributes {tile.num_warps = 4 : i64} {
         // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
         %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 1 by TMA}}
-        sm.copy_out %ready, %v[%i, %i] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        sm.tma_store %ready, %v[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         // expected-remark @+1 {{ends accesses of TMA}}
         sm.tma_store_wait %ready : !sm.shared<64x64xbf16, 128>
         // expected-remark @+1 {{waits for its warp}}

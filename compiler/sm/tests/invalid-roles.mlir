@@ -814,6 +814,52 @@ func.func @a_load_of_rows_of_five_dimensions(%v: !tile.view<5xbf16>, %ring: !sm.
 
 // -----
 
+func.func @a_store_without_roles(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  // expected-error @+1 {{'sm.tma_store' op must be in a role of 'sm.roles'}}
+  sm.tma_store %s, %o[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+  return
+}
+
+// -----
+
+func.func @a_store_of_rows_that_no_warp_has(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  sm.roles {
+    compute warps 8 registers 240 {
+      // expected-error @+1 {{has rows_of_warp 16, but 8 warps share 64 rows}}
+      sm.tma_store %s, %o[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_store_to_rows_of_rows(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %rows = tile.rows %o[%i, %i] : !tile.view<2xbf16>
+      %part = tile.rows %rows[%i, %i] : !tile.view<2xbf16>
+      // expected-error @+1 {{cannot store its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows}}
+      sm.tma_store %s, %part[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_test_of_rows_of_a_vector(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{asks about rows of a vector; TMA stores matrices}}
+  %fits = sm.fits %v at %i from !sm.shared<64xf32, 0> rows_of_warp 16 : !tile.view<1xf32>
+  return
+}
+
+// -----
+
 func.func @a_wait_for_stores_without_roles() {
   // expected-error @+1 {{'sm.tma_store_wait' op must be in a role of 'sm.roles'}}
   sm.tma_store_wait
@@ -836,10 +882,10 @@ func.func @a_write_of_what_tma_reads(%o: !tile.view<2xbf16>, %n: index, %c: i1, 
         // expected-error @+1 {{writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first}}
         sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
         scf.if %c {
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
           sm.tma_store_wait %s : !tile
         } else {
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
         }
       }
     }
@@ -863,7 +909,7 @@ func.func @writes_after_waits(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: ten
       %s = sm.alloc : !tile
       scf.for %i = %c0 to %n step %c64 {
         sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
         scf.if %c {
           sm.tma_store_wait %s : !tile
         } else {

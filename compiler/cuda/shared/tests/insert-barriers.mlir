@@ -801,13 +801,19 @@ func.func @right_operands(%x: tensor<64x64xbf16, #columns>, %y: tensor<64x64xbf1
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // One lane waits until TMA has read the rows of its warp. The others wait for that lane before they write again.
+// The barrier before a store comes before the test whether TMA can make it.
 // CHECK-LABEL: func @stored_by_tma
 // CHECK: scf.for
 // CHECK-NEXT: sm.tma_store_wait
 // CHECK-NEXT: sm.barrier warp
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.fits
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: sm.tma_store
+// CHECK-NEXT: } else {
 // CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: }
 // CHECK-NEXT: }
 // CHECK-NEXT: sm.tma_store_wait
 // CHECK-NEXT: }
@@ -821,7 +827,12 @@ func.func @stored_by_tma(%o: !tile.view<2xbf16>, %n: index, %x: tensor<64x64xbf1
       scf.for %i = %c0 to %n step %c64 {
         sm.tma_store_wait %s : !tile
         sm.write %x, %s : tensor<64x64xbf16, #w>, !tile
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i from !tile rows_of_warp 16 : !tile.view<2xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        }
       }
       sm.tma_store_wait
     }

@@ -134,7 +134,7 @@ func.func @stores(%o: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>) {
     compute warps 4 registers 240 {
       sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
       sm.barrier warp
-      sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+      sm.tma_store %s, %o[%c0, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
       sm.write %x, %t : tensor<64x64xbf16, #c>, !tile
       sm.barrier warp
       sm.copy_out %t, %o[%c0, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>

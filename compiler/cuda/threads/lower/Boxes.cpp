@@ -25,8 +25,8 @@ bool cuda::startsAtBox(TypedValue<tile::ViewType> view, Value column) {
 
 /// Returns the number of columns that TMA sees. A tile that starts at column 0 is as wide as its tensor for this use,
 /// and the padding next to it must be 0. Other tiles have no such limit.
-static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
-  return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
+static int64_t columnsFrom(Value column, ArrayRef<int64_t> shape) {
+  return matchPattern(column, m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
 static sm::SharedType tileOf(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile(); }
@@ -46,7 +46,7 @@ bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().si
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
   return {load.getView(), tileOf(load), sm::boxRows(load.getView(), shape.front()),
-          load.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(load.getPosition(), shape)};
+          load.getTmaOnly() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
@@ -63,9 +63,10 @@ static TensorMap mapOf(sm::ReadOrLoadOp op) {
 }
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
-static TensorMap mapOf(sm::CopyOutOp copy) {
-  return {copy.getView(), copy.getShared().getType(), static_cast<int64_t>(*copy.getRowsOfWarp()),
-          columnsOf(copy.getPosition(), copy.getShape())};
+static TensorMap mapOf(sm::TmaStoreOp store) {
+  sm::SharedType tile = store.getShared().getType();
+  return {store.getView(), tile, static_cast<int64_t>(store.getRowsOfWarp()),
+          columnsFrom(store.getPosition().back(), tile.getShape())};
 }
 
 TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsInside) {
@@ -82,6 +83,16 @@ static TensorMap mapOf(sm::TmaAddOp add) {
   return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.endsInside());
 }
 
+static TensorMap mapOf(sm::FitsOp fits) {
+  const auto tile = cast<sm::SharedType>(fits.getBuffer());
+  if (!fits.getRowsOfWarp())
+    return TensorMap::ofAdditions(fits.getTensor(), tile, fits.getEndsInside());
+  TensorMap map(fits.getTensor(), tile, static_cast<int64_t>(*fits.getRowsOfWarp()),
+                columnsFrom(fits.getIndices().front(), tile.getShape()));
+  map.endsInside = fits.getEndsInside();
+  return map;
+}
+
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
 
 void Threads::findTensorMaps() {
@@ -94,10 +105,7 @@ void Threads::findTensorMaps() {
     const int64_t bit = add(mapOf(load));
     neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
   });
-  source_.walk([&](sm::CopyOutOp copy) {
-    if (copy.getByTma())
-      add(mapOf(copy));
-  });
+  source_.walk([&](sm::TmaStoreOp op) { add(mapOf(op)); });
   source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
   source_.walk([&](sm::TmaAddOp op) { add(mapOf(op)); });
 }
@@ -256,20 +264,25 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Valu
     forEachBox(t, type, slot.address, boxes, rows, copy);
 }
 
-/// Returns the first row of this warp.
-static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
-  return t.s.mul(t.warp(), static_cast<int64_t>(*copy.getRowsOfWarp()));
-}
+/// Returns the first row of this warp, of which each has `rows`.
+static Value rowOfWarp(Threads &t, uint64_t rows) { return t.s.mul(t.warp(), static_cast<int64_t>(rows)); }
 
-void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
+/// Starts the TMA copies of this warp's rows to global memory.
+static LogicalResult lower(Threads &t, sm::TmaStoreOp op) {
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
-  Value row = rowOfWarp(t, copy), place = t.s.mul(row, sm::kPanelBytes);
-  place = t.s.add(place, t.sharedAddress(copy.getShared()));
-  const auto rows = static_cast<int64_t>(*copy.getRowsOfWarp());
-  forEachBox(t, copy.getShared().getType(), place, testedCoordinatesOf(t, copy, row), rows,
-             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
+  const uint64_t rows = op.getRowsOfWarp();
+  Value row = rowOfWarp(t, rows), place = t.s.mul(row, sm::kPanelBytes);
+  place = t.s.add(place, t.sharedAddress(op.getShared()));
+  forEachBox(t, op.getShared().getType(), place, testedCoordinatesOf(t, op, row), static_cast<int64_t>(rows),
+             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(op)), at, place); });
   t.gpu.commitBoxes();
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::TmaCommitOp) {
+  t.gpu.commitBoxes();
+  return success();
 }
 
 /// Returns the first row and column of a warp's fragments (i32).
@@ -361,19 +374,15 @@ static Value areBoxesAt(Threads &t, const TensorMap &map, ArrayRef<Value> indice
   return areBoxes;
 }
 
-Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
-  SmallVector<Value> indices = t.scalars(indicesOf(copy.getView(), copy.getPosition()));
-  indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, copy)));
-  return areBoxesAt(t, mapOf(copy), indices);
-}
-
 static LogicalResult lower(Threads &t, sm::FitsOp op) {
-  const auto buffer = cast<sm::SharedType>(op.getBuffer());
-  const TensorMap map = TensorMap::ofAdditions(op.getTensor(), buffer, op.getEndsInside());
-  t.define(op.getResult(), areBoxesAt(t, map, t.scalars(op.getIndices())));
+  SmallVector<Value> indices = t.scalars(op.getIndices());
+  if (std::optional<uint64_t> rows = op.getRowsOfWarp())
+    indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, *rows)));
+  t.define(op.getResult(), areBoxesAt(t, mapOf(op), indices));
   return success();
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {
-  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::FitsOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

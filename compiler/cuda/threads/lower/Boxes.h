@@ -8,8 +8,6 @@ namespace tegula::cuda {
 
 /// Returns true if `column` is provably one at which a box may begin: a multiple of 16 bytes.
 bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
-/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
-mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
 /// multiple of 16 bytes.
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
@@ -19,8 +17,6 @@ mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 bool isVector(sm::ProducerLoadOp load);
 /// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
-/// Starts the TMA copies of this warp's rows to global memory.
-void storeBoxes(Threads &t, sm::CopyOutOp copy);
 /// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension
 /// first.
 llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position);

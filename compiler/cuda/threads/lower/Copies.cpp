@@ -282,17 +282,9 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
   if (rowsOfWarp != 0 && failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getShared().getType())))
     return failure();
-  const View view = t.view(op.getView());
-  const Warps warps{t.warp(), t.warps(), rowsOfWarp};
-  auto byThreads = [&] {
-    Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
-    if (op.getAlwaysCommits())
-      t.gpu.commitBoxes();
-  };
-  if (op.getByTma())
-    t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
-  else
-    byThreads();
+  Copy(t, t.sharedPlace(op.getShared()), t.view(op.getView()), position, op.getShape(), /*out=*/true,
+       {t.warp(), t.warps(), rowsOfWarp})
+      .emit();
   return success();
 }
 

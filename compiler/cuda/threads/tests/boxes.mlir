@@ -36,7 +36,12 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         sm.proxy_fence
         sm.barrier warp
         %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
-        sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i, %head from !sm.shared<64x128xbf16, 128> rows_of_warp 16 : !tile.view<3xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %matrix[%i, %c0] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        }
         sm.tma_store_wait
       }
       load warps 1 registers 24 {
@@ -51,8 +56,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Threads store what is not marked for TMA. A wait has the number of stores that may still run, so the store closes a
-// commit group on both sides.
+// A wait has the number of stores that may still run, so the store closes a commit group on both sides.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
@@ -88,8 +92,13 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
           sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.proxy_fence
           sm.barrier warp
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma {always_commits}
-            : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          %fits = sm.fits %o at %c0, %i from !sm.shared<64x64xbf16, 128> rows_of_warp 16 : !tile.view<2xbf16>
+          scf.if %fits {
+            sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          } else {
+            sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+            sm.tma_commit
+          }
           sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.barrier warp
           sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
@@ -301,7 +310,12 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         sm.barrier warp
         %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
         %rows = tile.rows %matrix[%begin, %end] : !tile.view<2xbf16>
-        sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i, %head from !sm.shared<64x128xbf16, 128> rows_of_warp 16 ends_inside : !tile.view<3xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %rows[%i, %c0] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        }
       }
       load warps 1 registers 24 {
       }
