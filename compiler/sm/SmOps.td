@@ -647,8 +647,8 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
     first round through the ring, then 1, then 0 again. The producer does not wait for the data. If TMA cannot copy the
     tile, the producer copies the elements itself. With `tma_only` it then leaves the slot as it is and marks it as
-    full; the consumers copy the tile (`sm.fallback_copy`). With `fenced`, lanes that copy elements let MMAs see them
-    before they mark the slot as full. `place-fences` sets it.
+    full. Consumers make the same test (`sm.is_loaded`) and get the tile themselves. With `fenced`, lanes that copy
+    elements let MMAs see them before they mark the slot as full. `place-fences` sets it.
 
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
@@ -760,12 +760,32 @@ def Sm_WordsOp : Sm_Op<"words", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
-  let summary = "copies a tile that the producer could not load by TMA";
+def Sm_IsLoadedOp : Sm_Op<"is_loaded", [Pure]> {
+  let summary = "true if TMA loads a tile to its slot in this launch";
   let description = [{
-    If the strides of the tensor or the position of the tile forbid TMA, copies what the `sm.producer_load` with
-    `tma_only` describes. Otherwise does nothing. Warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its
-    own lanes read these rows afterwards, so warps need not wait for each other.
+    True if the `sm.producer_load` with `tma_only` of this tile uses TMA: the strides of the tensors and the position of
+    the tile allow it. With `inside`, the tile must also be completely inside the view, for TMA fills with zeros only.
+    All threads have the same result. The op does not read the tile.
+
+    ```mlir
+    %loaded = sm.is_loaded %tile, %bias[%i, %j] : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
+    %loaded = sm.is_loaded %vector, %lse[%i] inside : !sm.shared<64xf32, 0>, !tile.view<1xf32>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$tile, Tile_ViewType:$view, Variadic<Index>:$position, UnitAttr:$inside);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $position `]` (`inside` $inside^)? attr-dict `:`
+    qualified(type($tile)) `,` qualified(type($view))
+  }];
+}
+
+def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
+  let summary = "copies a tile to the slot in which the producer could not load it by TMA";
+  let description = [{
+    Copies what the `sm.producer_load` with `tma_only` describes, where an `sm.is_loaded` is false. Warp w copies
+    `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes read these rows afterwards, so warps need not wait
+    for each other.
 
     ```mlir
     sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
@@ -777,27 +797,6 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
     `:` qualified(type($tile)) `,` qualified(type($view))
-  }];
-}
-
-def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
-  let summary = "a tile that the producer has loaded by TMA, in registers; otherwise a tile of the view";
-  let description = [{
-    Returns what `tile.load` returns. If TMA has copied the tile (`sm.producer_load` with `tma_only`), lanes read it
-    from its slot. If the strides of the tensor or the position of the tile forbid TMA, or if `fill` is not 0 and the
-    tile is not completely inside the view, lanes load it from the view. For small tiles, such as vectors.
-
-    ```mlir
-    %l = sm.read_or_load %tile, %lse[%i] {fill = 0x7F800000 : f32}
-      : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #rows>
-    ```
-  }];
-  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
-                       OptionalAttr<TypedAttrInterface>:$fill);
-  let results = (outs Sm_Tile:$result);
-  let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` attr-dict `:`
-    qualified(type($shared)) `,` qualified(type($view)) `->` type($result)
   }];
 }
 

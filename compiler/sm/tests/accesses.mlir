@@ -88,8 +88,8 @@ module attributes {tile.num_warps = 4 : i64} {
         sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
         sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-        // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
-        %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+        // expected-remark @+1 {{reads operand 0 by lanes}}
+        %x = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 1 by TMA}}
         sm.tma_store %ready, %v[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         // expected-remark @+1 {{ends accesses of TMA}}

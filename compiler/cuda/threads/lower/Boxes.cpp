@@ -49,16 +49,10 @@ static TensorMap mapOf(sm::ProducerLoadOp load) {
           load.getTmaOnly() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
 }
 
-/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
+/// Returns the tensor map of the `sm.producer_load` with `tma_only` that this op asks about. The map has no column
 /// limit, not even for a tile that starts at column 0.
-static TensorMap mapOf(sm::FallbackCopyOp op) {
-  return {op.getView(), op.getTile().getType(), sm::boxRows(op.getView(), op.getShape().front()),
-          TensorMap::kAllColumns};
-}
-
-/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op reads.
-static TensorMap mapOf(sm::ReadOrLoadOp op) {
-  sm::SharedType tile = op.getShared().getType();
+static TensorMap mapOf(sm::IsLoadedOp op) {
+  sm::SharedType tile = op.getTile().getType();
   return {op.getView(), tile, sm::boxRows(op.getView(), tile.getShape().front()), TensorMap::kAllColumns};
 }
 
@@ -361,8 +355,18 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 }
 
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load); }
-Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
-Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
+
+static LogicalResult lower(Threads &t, sm::IsLoadedOp op) {
+  Value isLoaded = isBoxOf(t, op);
+  if (op.getInside()) {
+    const View view = t.view(op.getView());
+    for (auto [size, at, extent] :
+         llvm::zip_equal(view.sizes, t.scalars(op.getPosition()), op.getTile().getType().getShape()))
+      isLoaded = t.s.both(isLoaded, t.s.covers(size, at, extent));
+  }
+  t.define(op.getResult(), isLoaded);
+  return success();
+}
 
 /// Tests that a tensor map exists, and that all indices are coordinates. A GPU reports an illegal instruction for a box
 /// that is stored before the first row, column or matrix.
@@ -383,6 +387,6 @@ static LogicalResult lower(Threads &t, sm::FitsOp op) {
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {
-  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp>(
+  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp, sm::IsLoadedOp>(
       [](Threads &t, auto op) { return lower(t, op); });
 }

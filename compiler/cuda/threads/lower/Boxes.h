@@ -11,8 +11,6 @@ bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
 /// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
 /// multiple of 16 bytes.
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
-mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
-mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 /// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
 bool isVector(sm::ProducerLoadOp load);
 /// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.copy_in and sm.copy_out: tiles between a view and shared memory. If the view allows it, threads copy
 // chunks of 16 bytes, and consecutive threads copy along the row of a panel. Otherwise they copy single elements.
-#include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
@@ -304,11 +303,8 @@ static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();
-  auto isThere = [] {};
-  t.either(isBox(t, op), isThere, [&] {
-    plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
-    t.gpu.syncWarp();
-  });
+  plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
+  t.gpu.syncWarp();
   return success();
 }
 

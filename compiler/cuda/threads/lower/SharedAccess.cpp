@@ -145,32 +145,6 @@ static LogicalResult lower(Threads &t, sm::ReadOp op) {
   return success();
 }
 
-/// Returns an i1: true if the slot has what `op` returns. TMA fills with zeros only.
-static Value isInSlot(Threads &t, sm::ReadOrLoadOp op) {
-  Value isInSlot = isBox(t, op);
-  TypedAttr fill = op.getFillAttr();
-  if (!fill || fill == t.b.getZeroAttr(fill.getType()))
-    return isInSlot;
-  const View view = t.view(op.getView());
-  for (auto [size, at, extent] :
-       llvm::zip_equal(view.sizes, t.scalars(op.getPosition()), op.getResult().getType().getShape()))
-    isInSlot = t.s.both(isInSlot, t.s.covers(size, at, extent));
-  return isInSlot;
-}
-
-static LogicalResult lower(Threads &t, sm::ReadOrLoadOp op) {
-  RankedTensorType tile = op.getResult().getType();
-  const Type element = tile.getElementType();
-  Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
-  SharedTile shared(t, t.sharedPlace(op.getShared()), origin);
-  auto read = [&] { return t.packed(readRuns(t, tile, shared)); };
-  auto load = [&] { return t.packed(loadElements(t, op.getView(), op.getPosition(), tile, op.getFillAttr())); };
-  auto [word, words] = Threads::packedType(element, registerCount(tile));
-  SmallVector<Value> values = t.either(isInSlot(t, op), SmallVector<Type>(words, word), read, load);
-  t.define(op.getResult(), t.unpacked(element, registerCount(tile), values));
-  return success();
-}
-
 //===-- sm.write --------------------------------------------------------------------------------------------------===//
 
 /// Returns how many coordinates along `dim`, from 0 on and without a gap, the layout reaches; at most `size`.
@@ -319,5 +293,5 @@ static LogicalResult lower(Threads &t, sm::AddOutOp op) {
 }
 
 void cuda::addSharedAccessLowerings(Lowerings &known) {
-  known.add<sm::ReadOp, sm::ReadOrLoadOp, sm::WriteOp, sm::AddOutOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ReadOp, sm::WriteOp, sm::AddOutOp>([](Threads &t, auto op) { return lower(t, op); });
 }
