@@ -147,9 +147,8 @@ bool sm::isReceived(Value place) {
   return false;
 }
 
-SmallVector<TmaStoreOp> sm::tmaStoresOf(Value buffer) {
-  return llvm::map_to_vector(llvm::make_filter_range(buffer.getUsers(), llvm::IsaPred<TmaStoreOp>),
-                             [](Operation *store) { return cast<TmaStoreOp>(store); });
+SmallVector<Operation *> sm::tmaReadersOf(Value buffer) {
+  return SmallVector<Operation *>(llvm::make_filter_range(buffer.getUsers(), llvm::IsaPred<TmaStoreOp, TmaAddOp>));
 }
 
 //===-- Engines --------------------------------------------------------------------------------------------------===//

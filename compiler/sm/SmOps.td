@@ -341,14 +341,18 @@ def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
 def Sm_WriteOp : Sm_Op<"write"> {
   let summary = "writes a tile from registers to shared memory";
   let description = [{
-    Writes what `sm.to_shared` describes.
+    Writes what `sm.to_shared` describes. With `staggered`, odd rows write the two halves of a panel in the other order,
+    which spreads f32 accumulators of an `sm.wgmma` over the banks.
 
     ```mlir
     sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+    sm.write %dq, %buffer staggered : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>
     ```
   }];
-  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared);
-  let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
+  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, UnitAttr:$staggered);
+  let assemblyFormat = [{
+    $tile `,` $shared (`staggered` $staggered^)? attr-dict `:` type($tile) `,` qualified(type($shared))
+  }];
 }
 
 def Sm_CopyOutOp : Sm_Op<"copy_out"> {
@@ -445,50 +449,34 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Sm_AddOutOp : Sm_Op<"add_out"> {
-  let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
-  let description = [{
-    Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
-    warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until
-    TMA has read what the warp wrote before. The op is legal where an `sm.fits` is true. The tile has the layout of the
-    accumulators of an `sm.wgmma`, and the buffer has its shape. Only additions may access the tensor.
-
-    ```mlir
-    sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-    ```
-  }];
-  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, Tile_Adds<Tile_ViewType>:$view,
-                       Variadic<Index>:$position);
-  let assemblyFormat = [{
-    $tile `,` $shared `,` $view `[` $position `]` attr-dict `:`
-    type($tile) `,` qualified(type($shared)) `,` qualified(type($view))
-  }];
-  let hasVerifier = 1;
-}
-
 def Sm_CoordinatesOp : Sm_Op<"coordinates", [Pure]> {
   let summary = "the coordinates of a position, as TMA and the counters of turns take them";
   let description = [{
-    The coordinates are those in the tensor of the view, the innermost dimension first, clamped to i32. If the rows of
-    the view end inside the tensor, two more say where (docs/design/tma.md). A role may hand them to another one.
+    The coordinates are those in the tensor of the view, the innermost dimension first, clamped to i32. With `tested`,
+    an `sm.fits` is true of the position, so that nothing is clamped. If the rows of the view end inside the tensor, two
+    more say where (docs/design/tma.md). A role may hand them to another one.
 
     ```mlir
     %at:3 = sm.coordinates %matrix[%i, %c0] : !tile.view<2xf32> -> i32, i32, i32
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, UnitAttr:$tested);
   let results = (outs Variadic<I32>:$coordinates);
-  let builders = [OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$position)>];
-  let assemblyFormat = "$view `[` $position `]` attr-dict `:` qualified(type($view)) `->` type($coordinates)";
+  let builders =
+    [OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$position, CArg<"bool", "false">:$tested)>];
+  let assemblyFormat = [{
+    $view `[` $position `]` (`tested` $tested^)? attr-dict `:` qualified(type($view)) `->` type($coordinates)
+  }];
   let hasVerifier = 1;
 }
 
 def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
-  let summary = "starts the TMA additions of a tile in shared memory, by one warp";
+  let summary = "starts the TMA additions of a tile in shared memory";
   let description = [{
     Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
-    Each lane starts the additions of what one warp of `layout` holds, the layout of the accumulators of an `sm.wgmma`.
-    TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+    The tile has the layout of the accumulators of an `sm.wgmma`. In a role with the warps of `layout`, each warp starts
+    the additions of what it has written. In a role of one warp, each lane starts those of what one warp of `layout`
+    holds. Only additions may access the tensor. TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
 
     ```mlir
     sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>

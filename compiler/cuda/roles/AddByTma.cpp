@@ -151,8 +151,13 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   /// Lets each warp start the additions of what it has written to the buffer.
   static void addByWarps(tile::AtomicAddOp add, Value buffer) {
-    branch(add, /*byRole=*/false,
-           [&](LocBuilder &b) { sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition()); });
+    branch(add, /*byRole=*/false, [&](LocBuilder &b) {
+      auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
+      sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
+      sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
+      sm::TmaAddOp::create(b, buffer, sm::layoutOf(cast<RankedTensorType>(add.getTile().getType())),
+                           tile::rootOf(add.getView()), at.getCoordinates());
+    });
   }
 
   /// Hands the tile to the role that adds.

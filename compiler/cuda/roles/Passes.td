@@ -160,7 +160,10 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
     ```mlir
     %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
     scf.if %fits {
-      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      %at:2 = sm.coordinates %dQ[%i, %c0] tested : !tile.view<2xf32> -> i32, i32
+      sm.tma_store_wait %buffer : !sm.shared<64x64xf32, 128>
+      sm.write %dq, %buffer staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+      sm.tma_add %buffer layout #c, %dQ at %at#0, %at#1 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     } else {
       tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
     }

@@ -123,14 +123,14 @@ static void waitBefore(Operation *op, Value buffer) {
 }
 
 /// Returns true if the store may have started before the write, such as in an earlier iteration.
-static bool mayPrecede(sm::TmaStoreOp store, sm::WriteOp write) {
+static bool mayPrecede(Operation *store, sm::WriteOp write) {
   Operation *inBlock = write->getBlock()->findAncestorOpInBlock(*store);
   return write->getParentOfType<LoopLikeOpInterface>() || !inBlock || inBlock->isBeforeInBlock(write);
 }
 
 /// Waits before a write to a buffer until TMA has read what it stores from there.
 static void waitBefore(sm::WriteOp write) {
-  if (llvm::any_of(sm::tmaStoresOf(write.getShared()), [&](sm::TmaStoreOp store) { return mayPrecede(store, write); }))
+  if (llvm::any_of(sm::tmaReadersOf(write.getShared()), [&](Operation *store) { return mayPrecede(store, write); }))
     waitBefore(write, write.getShared());
 }
 
@@ -145,10 +145,16 @@ static void eraseUncounted(ArrayRef<Branch> branches, Operation *root) {
       branch.commit.erase();
 }
 
-/// Returns true if TMA reads a buffer for warps of the role.
-static bool storesBoxes(const sm::RoleRef &role) {
-  WalkResult search = role.body().walk([](Operation *op) {
-    return isa<sm::AddOutOp, sm::TmaStoreOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+/// Returns true if TMA reads a buffer for warps of the role. A slot that the role has received is read before it is
+/// released.
+static bool readsBuffers(const sm::RoleRef &role) {
+  auto isOfBuffer = [](const sm::Access &access) {
+    Value place = access.place->get();
+    return access.engine == sm::Engine::tma && access.kind == sm::AccessKind::read &&
+           isa<sm::SharedType>(place.getType()) && !sm::isReceived(place);
+  };
+  WalkResult search = role.body().walk([&](Operation *op) {
+    return llvm::any_of(sm::accessesOf(op), isOfBuffer) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -156,7 +162,7 @@ static bool storesBoxes(const sm::RoleRef &role) {
 /// Waits at the end of each role: the end frees shared memory, which TMA must have read.
 static void waitAtEnds(sm::RolesOp roles) {
   for (const sm::RoleRef &role : sm::rolesOf(roles))
-    if (storesBoxes(role))
+    if (readsBuffers(role))
       waitBefore(role.block().getTerminator(), /*buffer=*/Value());
 }
 

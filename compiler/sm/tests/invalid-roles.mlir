@@ -496,9 +496,9 @@ module attributes {tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+func.func @an_addition_outside_roles(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   // expected-error @+1 {{must be in a role of 'sm.roles'}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+  sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
   return
 }
 
@@ -658,10 +658,10 @@ func.func @three_coordinates_of_a_matrix(%s: !sm.shared<64x64xf32, 128>, %v: !ti
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-func.func @an_addition_by_many_warps(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+func.func @an_addition_by_other_warps(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   sm.roles {
-    compute warps 4 registers 232 {
-      // expected-error @+1 {{is in a role of 4 warps; one warp adds}}
+    compute warps 8 registers 232 {
+      // expected-error @+1 {{is in a role of 8 warps; one warp adds, or each of the 4 of its layout}}
       sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
   }
@@ -678,22 +678,11 @@ func.func @too_few_coordinates(%v: !tile.view<2xf32>, %i: index) {
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_from_a_larger_buffer(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x128xf32, 128>, %v: !tile.view<2xf32>,
-                                            %i: index) {
-  // expected-error @+1 {{both need one shape and element type}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-  return
-}
-
-// -----
-
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:16]>
 
-func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+func.func @an_addition_of_half_panels(%s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   // expected-error @+1 {{of which each warp has whole panels}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x32xf32, #c>, !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
+  sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
   return
 }
 
@@ -762,36 +751,20 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_to_rows_of_rows(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
-  sm.roles {
-    compute warps 4 registers 232 {
-      %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
-      %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
-      sm.add_out %x, %s, %twice[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    }
-    load warps 1 registers 40 {
-    }
-  }
+func.func @coordinates_of_rows_of_rows(%v: !tile.view<2xf32>, %i: index) {
+  %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
+  %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
+  // expected-error @+1 {{has no coordinates: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
+  %x:2 = sm.coordinates %twice[%i, %i] : !tile.view<2xf32> -> i32, i32
   return
 }
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_to_pages(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
-  sm.roles {
-    compute warps 4 registers 232 {
-      %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA loads rows of pages, but does not store or add them}}
-      sm.add_out %x, %s, %rows[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    }
-    load warps 1 registers 40 {
-    }
-  }
+func.func @coordinates_in_pages(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
+  %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  // expected-error @+1 {{has no coordinates: TMA loads rows of pages, but does not store or add them}}
+  %x:2 = sm.coordinates %rows[%i, %i] : !tile.view<2xf32> -> i32, i32
   return
 }
 

@@ -91,8 +91,7 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   if (tile.getShape() != write.getShared().getType().getShape())
     return std::nullopt;
   Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
-  bool isOfWarps = footprint.ofWarp[0] != 0 || footprint.ofWarp[1] != 0;
-  return isOfWarps && !footprint.isReplicated() ? std::optional(footprint) : std::nullopt;
+  return footprint.isReplicated() ? std::nullopt : std::optional(footprint);
 }
 
 /// Returns the footprint of a read. Lanes of a warp may read for each other, so only rows and columns of warps are
@@ -104,9 +103,13 @@ static std::optional<Footprint> footprintOf(sm::ReadOp read) {
   return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), read.getFirst() ? 0 : sm::extentOfWarp(tile, 1)}};
 }
 
-/// Returns the footprint of the access to the buffer. Each lane writes its own elements.
-static std::optional<Footprint> footprintOf(sm::AddOutOp add, Value place) {
-  return place == add.getShared() ? std::optional(Footprint{.tile = add.getTile().getType()}) : std::nullopt;
+/// Returns the footprint of the buffer of an addition.
+static std::optional<Footprint> footprintOf(sm::TmaAddOp add, Value place) {
+  sm::SharedType type = add.getShared().getType();
+  if (place != add.getShared())
+    return std::nullopt;
+  return Footprint{.tile = RankedTensorType::get(type.getShape(), type.getElementType(), add.getLayout()),
+                   .byOneLane = true};
 }
 
 void Footprint::forgetValuesOf(Operation *loop) {
@@ -150,7 +153,7 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
   if (auto store = dyn_cast<sm::TmaStoreOp>(op))
     return ::footprintOf(store, store.getShared().getType().getShape(), static_cast<int64_t>(store.getRowsOfWarp()),
                          place);
-  if (auto add = dyn_cast<sm::AddOutOp>(op))
+  if (auto add = dyn_cast<sm::TmaAddOp>(op))
     return ::footprintOf(add, place);
   return std::nullopt;
 }

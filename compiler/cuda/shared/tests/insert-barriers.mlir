@@ -844,6 +844,43 @@ func.func @stored_by_tma(%o: !tile.view<2xbf16>, %n: index, %x: tensor<64x64xbf1
 
 // -----
 
+#both = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+// One lane adds what its warp has written, though the warp has neither whole rows nor whole columns. The lanes of a warp
+// meet before they write again, and other warps never wait.
+// CHECK-LABEL: func @added_by_tma
+// CHECK: scf.if
+// CHECK-NEXT: sm.tma_store_wait
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.tma_add
+// CHECK-NEXT: }
+// CHECK-NOT: sm.barrier
+!buffer = !sm.shared<64x128xf32, 128>
+func.func @added_by_tma(%o: !tile.view<2xf32>, %n: index, %at: i32, %x: tensor<64x128xf32, #both>, %fits: i1) {
+  sm.roles {
+    compute warps 8 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !buffer
+      scf.for %i = %c0 to %n step %c64 {
+        scf.if %fits {
+          sm.tma_store_wait %s : !buffer
+          sm.write %x, %s staggered : tensor<64x128xf32, #both>, !buffer
+          sm.tma_add %s layout #both, %o at %at, %at : !buffer, !tile.view<2xf32>
+        }
+      }
+      sm.tma_store_wait
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>

@@ -165,7 +165,7 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // The end of a role also waits for additions by TMA.
 // CHECK-LABEL: func.func @additions(
-// CHECK: sm.add_out
+// CHECK: sm.tma_add
 // CHECK-NEXT: sm.tma_store_wait{{$}}
 module attributes {tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
@@ -173,7 +173,9 @@ module attributes {tile.num_warps = 4 : i64} {
     sm.roles {
       compute warps 4 registers 240 {
         %c0 = arith.constant 0 : index
-        sm.add_out %x, %b, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        %zero = arith.constant 0 : i32
+        sm.write %x, %b staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+        sm.tma_add %b layout #c, %sum at %zero, %zero : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       }
       load warps 1 registers 24 {
       }

@@ -69,10 +69,6 @@ TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsI
   return map;
 }
 
-static TensorMap mapOf(sm::AddOutOp add) {
-  return TensorMap::ofAdditions(tile::rootOf(add.getView()), add.getShared().getType(), sm::hasEnd(add.getView()));
-}
-
 static TensorMap mapOf(sm::TmaAddOp add) {
   return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.endsInside());
 }
@@ -100,7 +96,6 @@ void Threads::findTensorMaps() {
     neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
   });
   source_.walk([&](sm::TmaStoreOp op) { add(mapOf(op)); });
-  source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
   source_.walk([&](sm::TmaAddOp op) { add(mapOf(op)); });
 }
 
@@ -180,16 +175,16 @@ static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   addEnd(t, coordinates[1], t.s.toI32(count), end, coordinates);
 }
 
-SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
-  SmallVector<Value> coordinates = llvm::map_to_vector(
-      indicesOf(view, position), [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, bool areTested) {
+  SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(view, position), [&](Value index) {
+    return areTested ? t.s.toI32(t.scalar(index)) : clampToCoordinate(t, t.scalar(index));
+  });
   addEnd(t, view, coordinates);
   return coordinates;
 }
 
-/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where TMA can move the
-/// tile.
-template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op op, Value row) {
+/// Returns the coordinates of an element `row` (i32) rows after the first one of a tile that TMA can store.
+static SmallVector<Value> testedCoordinatesOf(Threads &t, sm::TmaStoreOp op, Value row) {
   SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
                                                        [&](Value index) { return t.s.toI32(t.scalar(index)); });
   coordinates[1] = t.s.add(coordinates[1], row);
@@ -285,60 +280,67 @@ static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid
   return {row, t.s.mul(t.s.div(warp, grid.warpsM), 16 * grid.columns)};
 }
 
-/// Returns the boxes of what a warp holds of a tile in this layout. `coordinatesFrom` returns the coordinates of its
-/// first row.
-template <class Op>
-static SmallVector<AddedBox> boxesOf(Threads &t, Op add, sm::LayoutAttr layout, Value warp,
-                                     function_ref<SmallVector<Value>(Value)> coordinatesFrom) {
-  const sm::Fragments grid = *sm::warpgroupFragments(layout);
-  sm::SharedType type = add.getShared().getType();
+/// A box that TMA adds to a tensor: its coordinates there, and its address in shared memory.
+using AddedBox = std::pair<SmallVector<Value>, Value>;
+
+/// Returns the boxes of what `warp` holds of the tile.
+static SmallVector<AddedBox> boxesOf(Threads &t, sm::TmaAddOp op, Value warp) {
+  const sm::Fragments grid = *sm::warpgroupFragments(op.getLayout());
+  sm::SharedType type = op.getShared().getType();
   const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
   auto [row, column] = startOfWarp(t, grid, warp);
   Value place = t.s.add(t.s.mul(t.s.div(column, width), panelBytes), t.s.mul(row, sm::kPanelBytes));
-  place = t.s.add(place, t.sharedAddress(add.getShared()));
-  SmallVector<Value> first = coordinatesFrom(row);
+  place = t.s.add(place, t.sharedAddress(op.getShared()));
+  SmallVector<Value> first = t.scalars(op.getCoordinates());
+  first[1] = t.s.add(first[1], row);
   first[0] = t.s.add(first[0], column);
   SmallVector<AddedBox> boxes;
   for (int64_t block = 0; block < grid.rows; ++block)
     for (int64_t panel = 0; panel < 16 * grid.columns / width; ++panel) {
-      AddedBox box{t.parameterOf(mapOf(add)), first};
-      box.at[0] = t.s.add(first[0], panel * width);
-      box.at[1] = t.s.add(first[1], block * grid.rowStride);
-      box.place = t.s.add(place, panel * panelBytes + block * grid.rowStride * sm::kPanelBytes);
-      boxes.push_back(std::move(box));
+      SmallVector<Value> at(first);
+      at[0] = t.s.add(first[0], panel * width);
+      at[1] = t.s.add(first[1], block * grid.rowStride);
+      boxes.emplace_back(at, t.s.add(place, panel * panelBytes + block * grid.rowStride * sm::kPanelBytes));
     }
   return boxes;
 }
 
-SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
-  return boxesOf(t, add, sm::layoutOf(add.getTile()), t.warp(),
-                 [&](Value row) { return testedCoordinatesOf(t, add, row); });
+/// Returns the boxes of this warp. They are computed next to the coordinates: between the store of lanes and the
+/// addition, the arithmetic would wait for the fence.
+static SmallVector<AddedBox> boxesOfWarp(Threads &t, sm::TmaAddOp op) {
+  OpBuilder::InsertionGuard guard(t.b);
+  Operation *last = nullptr;
+  for (Value coordinate : t.scalars(op.getCoordinates()))
+    if (Operation *at = coordinate.getDefiningOp(); at && at->getBlock() == t.b.getInsertionBlock())
+      last = last && at->isBeforeInBlock(last) ? last : at;
+  if (last)
+    t.b.setInsertionPointAfter(last);
+  return boxesOf(t, op, t.warp());
 }
 
-void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
-  for (const AddedBox &box : boxes)
-    t.gpu.addBox(box.map, box.at, box.place, predicate);
+static void addBoxes(Threads &t, sm::TmaAddOp op, ArrayRef<AddedBox> boxes, Value predicate) {
+  for (const auto &[at, place] : boxes)
+    t.gpu.addBox(t.parameterOf(mapOf(op)), at, place, predicate);
   t.gpu.commitBoxes();
 }
 
 static LogicalResult lower(Threads &t, sm::CoordinatesOp op) {
   for (auto [result, coordinate] :
-       llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition())))
+       llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition(), op.getTested())))
     t.define(result, coordinate);
   return success();
 }
 
-/// Each lane adds what one warp has written.
+/// Each warp adds what it has written, or each lane of the only warp adds what one warp has written.
 static LogicalResult lower(Threads &t, sm::TmaAddOp op) {
   const int64_t warps = sm::countOf(op.getLayout().getWarps());
+  if (t.warps() == warps) {
+    addBoxes(t, op, boxesOfWarp(t, op), t.isFirstLane());
+    return success();
+  }
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), warps)).thenBlock());
-  auto coordinatesFrom = [&](Value row) {
-    SmallVector<Value> at = t.scalars(op.getCoordinates());
-    at[1] = t.s.add(at[1], row);
-    return at;
-  };
-  addBoxes(t, boxesOf(t, op, op.getLayout(), t.lane(), coordinatesFrom), /*predicate=*/nullptr);
+  addBoxes(t, op, boxesOf(t, op, t.lane()), /*predicate=*/nullptr);
   return success();
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.read and sm.write: tiles between registers and shared memory.
-#include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
@@ -254,11 +253,6 @@ void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
   }
 }
 
-static LogicalResult lower(Threads &t, sm::WriteOp op) {
-  writeTile(t, op.getTile(), t.sharedPlace(op.getShared()));
-  return success();
-}
-
 void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   auto tile = cast<RankedTensorType>(held.getType());
   ArrayRef<Value> registers = t.registers(held);
@@ -278,20 +272,12 @@ void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   });
 }
 
-/// Writes the tile to the buffer, from which this warp adds it by TMA.
-static LogicalResult lower(Threads &t, sm::AddOutOp op) {
-  if (!startsAtBox(op.getView(), op.getPosition().back()))
-    return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
-  const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
-  t.gpu.waitBoxes();
-  t.gpu.syncWarp();
-  writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
-  t.gpu.fenceAsync();
-  t.gpu.syncWarp();
-  addBoxes(t, boxes, t.isFirstLane());
+static LogicalResult lower(Threads &t, sm::WriteOp op) {
+  const SharedPlace place = t.sharedPlace(op.getShared());
+  op.getStaggered() ? writeStaggered(t, op.getTile(), place) : writeTile(t, op.getTile(), place);
   return success();
 }
 
 void cuda::addSharedAccessLowerings(Lowerings &known) {
-  known.add<sm::ReadOp, sm::WriteOp, sm::AddOutOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ReadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
 }

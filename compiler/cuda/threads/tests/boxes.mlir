@@ -141,7 +141,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK-NEXT: %[[LANE0:.*]] = arith.cmpi eq,
-// CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
+// CHECK: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
 // CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
 // CHECK-NOT: cp.reduce
 // CHECK: cp.async.bulk.commit_group;
@@ -160,7 +160,13 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         %fits = sm.fits %o at %c0, %c0, %n, %head from !sm.shared<64x128xf32, 128> : !tile.view<3xf32>
         scf.for %i = %c0 to %n step %c64 {
           scf.if %fits {
-            sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+            %at:3 = sm.coordinates %matrix[%i, %c0] tested : !tile.view<2xf32> -> i32, i32, i32
+            sm.tma_store_wait %s : !sm.shared<64x128xf32, 128>
+            sm.barrier warp
+            sm.write %x, %s staggered : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>
+            sm.proxy_fence
+            sm.barrier warp
+            sm.tma_add %s layout #c, %o at %at#0, %at#1, %at#2 : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
           } else {
             tile.atomic_add %x, %matrix[%i, %c0] {tile.rare} : tensor<64x128xf32, #c>, !tile.view<2xf32>
           }
