@@ -5,6 +5,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrintLoopGraph : Pass<"print-loop-graph"> {
+  let summary = "says as a remark what each op of a loop with a step list comes after; not part of the phase";
+  let description = [{
+    For tests of `pipeline-loops`, and to see why it keeps two ops in order. A remark at each op has its number, and the
+    numbers of the ops that it comes after. A `late` op works for the iteration before. A remark at the loop says in
+    which order its MMAs start, and how many values late ops need from the iteration before.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
   let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
