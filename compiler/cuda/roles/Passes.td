@@ -15,6 +15,16 @@ def PrintLoopGraph : Pass<"print-loop-graph"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def PrintRoleTraces : Pass<"print-role-traces"> {
+  let summary = "says as a remark what each op does to channels and turns, step by step; not part of the phase";
+  let description = [{
+    For tests of `check-progress`, which runs such traces against each other. Loops run as often as in the first of its
+    scenarios. A remark at each op has, for each time that the role executes it, the number of the step in the role,
+    what it does, and the slot and its phase.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
   let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
