@@ -96,8 +96,8 @@ private:
       addRow("start", mmas_.lookup(mma.getHandle()).name(), op->getLoc());
     else if (auto await = dyn_cast<sm::AwaitOp>(op))
       addAwait(await);
-    else if (auto add = dyn_cast<sm::AddOutOp>(op))
-      addRow("add_out", nameOf(add.getView()), op->getLoc());
+    else if (auto add = dyn_cast<sm::TmaAddOp>(op))
+      addRow("tma_add", nameOf(add.getTensor()), op->getLoc());
     else if (sm::orderOf(op).meeting == sm::Meeting::role)
       addRow("barrier", "", op->getLoc());
     else if (isa<math::Exp2Op, math::ExpOp>(op))

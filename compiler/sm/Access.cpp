@@ -147,20 +147,16 @@ bool sm::isReceived(Value place) {
   return false;
 }
 
-SmallVector<CopyOutOp> sm::tmaStoresOf(Value buffer) {
-  SmallVector<CopyOutOp> stores;
-  for (Operation *user : buffer.getUsers())
-    if (auto copy = dyn_cast<CopyOutOp>(user); copy && copy.getByTma())
-      stores.push_back(copy);
-  return stores;
+SmallVector<Operation *> sm::tmaReadersOf(Value buffer) {
+  return SmallVector<Operation *>(llvm::make_filter_range(buffer.getUsers(), llvm::IsaPred<TmaStoreOp, TmaAddOp>));
 }
 
 //===-- Engines --------------------------------------------------------------------------------------------------===//
 
 Engine CopyInOp::getEngine() { return Engine::cpAsync; }
-Engine CopyOutOp::getEngine() { return getByTma() ? Engine::tma : Engine::none; }
 Engine ProducerLoadOp::getEngine() { return Engine::tma; }
 Engine TmaAddOp::getEngine() { return Engine::tma; }
+Engine TmaStoreOp::getEngine() { return Engine::tma; }
 Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 
 //===-- Orders ---------------------------------------------------------------------------------------------------===//

@@ -17,16 +17,16 @@ class Ages {
 public:
   /// Starts a group. Those of the same engine grow older.
   void start(Value handle) {
-    auto isOfMma = [](Value handle) { return isa<InflightType>(handle.getType()); };
-    for (auto &[other, age] : ages_)
-      age += isOfMma(other) == isOfMma(handle);
+    grow(isOfMma(handle));
     ages_[handle] = 0;
   }
+  /// Starts a group that nothing waits for.
+  void growStores() { grow(/*areOfMmas=*/false); }
   /// Ends the stores from a buffer.
   void end(Value buffer) { ages_.erase(buffer); }
   void endAllStores() {
     for (Value handle : llvm::to_vector(llvm::make_first_range(ages_)))
-      if (!isa<InflightType>(handle.getType()))
+      if (!isOfMma(handle))
         ages_.erase(handle);
   }
   bool isPending(Value buffer) const { return ages_.contains(buffer); }
@@ -46,6 +46,12 @@ public:
   bool operator==(const Ages &other) const { return ages_ == other.ages_; }
 
 private:
+  static bool isOfMma(Value handle) { return isa<InflightType>(handle.getType()); }
+  void grow(bool areOfMmas) {
+    for (auto &[handle, age] : ages_)
+      age += isOfMma(handle) == areOfMmas;
+  }
+
   DenseMap<Value, int64_t> ages_;
 };
 
@@ -77,8 +83,10 @@ private:
       visitBranch(branch);
     else if (auto product = dyn_cast<AsyncProduct>(op))
       ages_.start(product.getHandle());
-    else if (auto copy = dyn_cast<CopyOutOp>(op); copy && copy.getByTma())
-      ages_.start(tile::rootOf(copy.getShared()));
+    else if (auto store = dyn_cast<TmaStoreOp>(op))
+      ages_.start(tile::rootOf(store.getShared()));
+    else if (isa<TmaCommitOp>(op))
+      ages_.growStores();
     else if (auto add = dyn_cast<TmaAddOp>(op))
       ages_.start(tile::rootOf(add.getShared()));
     else if (auto await = dyn_cast<AwaitOp>(op))

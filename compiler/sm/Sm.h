@@ -29,8 +29,8 @@ void attachOrders(mlir::MLIRContext &context);
 /// Returns the buffer of a tile in shared memory; null if the tile does not come from an `sm.alloc`.
 inline AllocOp allocOf(mlir::Value tile) { return tile::rootOf(tile).getDefiningOp<AllocOp>(); }
 
-/// Returns the stores of a buffer that TMA may make.
-llvm::SmallVector<CopyOutOp> tmaStoresOf(mlir::Value buffer);
+/// Returns the ops that let TMA store or add a buffer.
+llvm::SmallVector<mlir::Operation *> tmaReadersOf(mlir::Value buffer);
 
 /// Returns the op that makes a channel.
 inline ChannelOp channelOf(mlir::Value channel) { return channel.getDefiningOp<ChannelOp>(); }

@@ -341,40 +341,63 @@ def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
 def Sm_WriteOp : Sm_Op<"write"> {
   let summary = "writes a tile from registers to shared memory";
   let description = [{
-    Writes what `sm.to_shared` describes.
+    Writes what `sm.to_shared` describes. With `staggered`, odd rows write the two halves of a panel in the other order,
+    which spreads f32 accumulators of an `sm.wgmma` over the banks.
 
     ```mlir
     sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+    sm.write %dq, %buffer staggered : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>
     ```
   }];
-  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared);
-  let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
+  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, UnitAttr:$staggered);
+  let assemblyFormat = [{
+    $tile `,` $shared (`staggered` $staggered^)? attr-dict `:` type($tile) `,` qualified(type($shared))
+  }];
 }
 
-def Sm_CopyOutOp : Sm_Op<"copy_out", [Sm_Async]> {
-  let summary = "copies a tile from shared memory to a view";
+def Sm_CopyOutOp : Sm_Op<"copy_out"> {
+  let summary = "copies a tile from shared memory to a view, by lanes";
   let description = [{
     `view[position + x] = shared[x]` for every x inside `shape` whose element lies inside the view. Both element types
     are equal.
 
     With `rows_of_warp`, warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes have written
-    these rows and will write them next, so warps need not wait for each other. With `by_tma`, TMA stores them if the
-    strides of the tensor and the position of the tile allow it. It then reads the buffer after the op is over, until an
-    `sm.tma_store_wait`. `store-by-tma` sets it. With `always_commits`, the op closes a commit group even if lanes copy,
-    so that waits can count it. `count-waits` sets it.
+    these rows and will write them next, so warps need not wait for each other.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
-                       DenseI64ArrayAttr:$shape,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$by_tma,
-                       UnitAttr:$always_commits);
+                       DenseI64ArrayAttr:$shape, OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? (`by_tma` $by_tma^)? attr-dict `:`
+    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:`
     qualified(type($shared)) `,` qualified(type($view))
   }];
+}
+
+def Sm_TmaStoreOp : Sm_Op<"tma_store", [Sm_Async]> {
+  let summary = "starts the TMA stores of a tile from shared memory to a view";
+  let description = [{
+    Does what `sm.copy_out` with `rows_of_warp` does, where an `sm.fits` is true. Each warp starts the store of its own
+    rows. TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+
+    ```mlir
+    sm.tma_store %o_s, %O[%i, %c0] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$rows_of_warp);
+  let assemblyFormat = [{
+    $shared `,` $view `[` $position `]` `rows_of_warp` $rows_of_warp attr-dict `:`
+    qualified(type($shared)) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_TmaCommitOp : Sm_Op<"tma_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes a commit group of TMA without a store, so that waits can count stores that lanes make instead";
+  let assemblyFormat = "attr-dict";
 }
 
 def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
@@ -402,43 +425,26 @@ def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
 }
 
 def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
-  let summary = "true if TMA can add tiles to a tensor in this launch";
+  let summary = "true if TMA can store tiles in a tensor, or add them to it, in this launch";
   let description = [{
     TMA can if the strides of the tensor allow it and all `indices` are coordinates. A tile may lie between them: they
-    are bounds of its indices in the tensor, such as those of a loop. The tiles are added from buffers of type `buffer`.
-    With `ends_inside`, the tiles are of rows that end inside the tensor (`tile.rows`). All threads of a role have the
-    same result.
+    are bounds of its indices in the tensor, such as those of a loop. The tiles come from buffers of type `buffer`. With
+    `ends_inside`, they are of rows that end inside the tensor (`tile.rows`).
+
+    The op asks about additions, and all threads of a role have the same result. With `rows_of_warp`, it asks about the
+    store of one tile, of which each warp has that number of rows. All threads of a warp then have the same result.
 
     ```mlir
     %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
+    %fits = sm.fits %O at %c0, %i from !sm.shared<128x128xbf16, 128> rows_of_warp 16 : !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Tile_ViewType:$tensor, Variadic<Index>:$indices, TypeAttrOf<Sm_SharedType>:$buffer,
-                       UnitAttr:$ends_inside);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$ends_inside);
   let results = (outs I1:$result);
   let assemblyFormat = [{
-    $tensor `at` $indices `from` $buffer (`ends_inside` $ends_inside^)? attr-dict `:` qualified(type($tensor))
-  }];
-  let hasVerifier = 1;
-}
-
-def Sm_AddOutOp : Sm_Op<"add_out"> {
-  let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
-  let description = [{
-    Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
-    warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until
-    TMA has read what the warp wrote before. The op is legal where an `sm.fits` is true. The tile has the layout of the
-    accumulators of an `sm.wgmma`, and the buffer has its shape. Only additions may access the tensor.
-
-    ```mlir
-    sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-    ```
-  }];
-  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, Tile_Adds<Tile_ViewType>:$view,
-                       Variadic<Index>:$position);
-  let assemblyFormat = [{
-    $tile `,` $shared `,` $view `[` $position `]` attr-dict `:`
-    type($tile) `,` qualified(type($shared)) `,` qualified(type($view))
+    $tensor `at` $indices `from` $buffer (`rows_of_warp` $rows_of_warp^)? (`ends_inside` $ends_inside^)? attr-dict `:`
+    qualified(type($tensor))
   }];
   let hasVerifier = 1;
 }
@@ -446,26 +452,31 @@ def Sm_AddOutOp : Sm_Op<"add_out"> {
 def Sm_CoordinatesOp : Sm_Op<"coordinates", [Pure]> {
   let summary = "the coordinates of a position, as TMA and the counters of turns take them";
   let description = [{
-    The coordinates are those in the tensor of the view, the innermost dimension first, clamped to i32. If the rows of
-    the view end inside the tensor, two more say where (docs/design/tma.md). A role may hand them to another one.
+    The coordinates are those in the tensor of the view, the innermost dimension first, clamped to i32. With `tested`,
+    an `sm.fits` is true of the position, so that nothing is clamped. If the rows of the view end inside the tensor, two
+    more say where (docs/design/tma.md). A role may hand them to another one.
 
     ```mlir
     %at:3 = sm.coordinates %matrix[%i, %c0] : !tile.view<2xf32> -> i32, i32, i32
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, UnitAttr:$tested);
   let results = (outs Variadic<I32>:$coordinates);
-  let builders = [OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$position)>];
-  let assemblyFormat = "$view `[` $position `]` attr-dict `:` qualified(type($view)) `->` type($coordinates)";
+  let builders =
+    [OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$position, CArg<"bool", "false">:$tested)>];
+  let assemblyFormat = [{
+    $view `[` $position `]` (`tested` $tested^)? attr-dict `:` qualified(type($view)) `->` type($coordinates)
+  }];
   let hasVerifier = 1;
 }
 
 def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
-  let summary = "starts the TMA additions of a tile in shared memory, by one warp";
+  let summary = "starts the TMA additions of a tile in shared memory";
   let description = [{
     Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
-    Each lane starts the additions of what one warp of `layout` holds, the layout of the accumulators of an `sm.wgmma`.
-    TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+    The tile has the layout of the accumulators of an `sm.wgmma`. In a role with the warps of `layout`, each warp starts
+    the additions of what it has written. In a role of one warp, each lane starts those of what one warp of `layout`
+    holds. Only additions may access the tensor. TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
 
     ```mlir
     sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
@@ -624,8 +635,8 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
     first round through the ring, then 1, then 0 again. The producer does not wait for the data. If TMA cannot copy the
     tile, the producer copies the elements itself. With `tma_only` it then leaves the slot as it is and marks it as
-    full; the consumers copy the tile (`sm.fallback_copy`). With `fenced`, lanes that copy elements let MMAs see them
-    before they mark the slot as full. `place-fences` sets it.
+    full. Consumers make the same test (`sm.is_loaded`) and get the tile themselves. With `fenced`, lanes that copy
+    elements let MMAs see them before they mark the slot as full. `place-fences` sets it.
 
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
@@ -737,12 +748,32 @@ def Sm_WordsOp : Sm_Op<"words", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
-  let summary = "copies a tile that the producer could not load by TMA";
+def Sm_IsLoadedOp : Sm_Op<"is_loaded", [Pure]> {
+  let summary = "true if TMA loads a tile to its slot in this launch";
   let description = [{
-    If the strides of the tensor or the position of the tile forbid TMA, copies what the `sm.producer_load` with
-    `tma_only` describes. Otherwise does nothing. Warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its
-    own lanes read these rows afterwards, so warps need not wait for each other.
+    True if the `sm.producer_load` with `tma_only` of this tile uses TMA: the strides of the tensors and the position of
+    the tile allow it. With `inside`, the tile must also be completely inside the view, for TMA fills with zeros only.
+    All threads have the same result. The op does not read the tile.
+
+    ```mlir
+    %loaded = sm.is_loaded %tile, %bias[%i, %j] : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
+    %loaded = sm.is_loaded %vector, %lse[%i] inside : !sm.shared<64xf32, 0>, !tile.view<1xf32>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$tile, Tile_ViewType:$view, Variadic<Index>:$position, UnitAttr:$inside);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $position `]` (`inside` $inside^)? attr-dict `:`
+    qualified(type($tile)) `,` qualified(type($view))
+  }];
+}
+
+def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
+  let summary = "copies a tile to the slot in which the producer could not load it by TMA";
+  let description = [{
+    Copies what the `sm.producer_load` with `tma_only` describes, where an `sm.is_loaded` is false. Warp w copies
+    `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes read these rows afterwards, so warps need not wait
+    for each other.
 
     ```mlir
     sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
@@ -754,27 +785,6 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
     `:` qualified(type($tile)) `,` qualified(type($view))
-  }];
-}
-
-def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
-  let summary = "a tile that the producer has loaded by TMA, in registers; otherwise a tile of the view";
-  let description = [{
-    Returns what `tile.load` returns. If TMA has copied the tile (`sm.producer_load` with `tma_only`), lanes read it
-    from its slot. If the strides of the tensor or the position of the tile forbid TMA, or if `fill` is not 0 and the
-    tile is not completely inside the view, lanes load it from the view. For small tiles, such as vectors.
-
-    ```mlir
-    %l = sm.read_or_load %tile, %lse[%i] {fill = 0x7F800000 : f32}
-      : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #rows>
-    ```
-  }];
-  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
-                       OptionalAttr<TypedAttrInterface>:$fill);
-  let results = (outs Sm_Tile:$result);
-  let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` attr-dict `:`
-    qualified(type($shared)) `,` qualified(type($view)) `->` type($result)
   }];
 }
 

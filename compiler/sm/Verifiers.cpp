@@ -183,33 +183,27 @@ LogicalResult MmaOp::verify() {
 LogicalResult FitsOp::verify() {
   if (!isa<BlockArgument>(getTensor()))
     return emitOpError("asks about a view; TMA has maps of whole tensors");
+  if (getRowsOfWarp() && getIndices().size() < 2)
+    return emitOpError("asks about rows of a vector; TMA stores matrices");
   return success();
 }
 
-/// Verifies that TMA can add a tile of this type from a buffer.
-static LogicalResult verifyAddition(Operation *op, RankedTensorType tile, SharedType buffer) {
-  if (tile.getShape() != buffer.getShape() || tile.getElementType() != buffer.getElementType())
-    return op->emitOpError("adds ") << tile << " from " << buffer << "; both need one shape and element type";
-  if (!isAddedByTma(tile) || buffer.getPanel() != kPanelBytes)
-    return op->emitOpError("adds ") << tile << " from " << buffer
-                                    << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which "
-                                       "each warp has whole panels";
-  if (!op->getParentOfType<RolesOp>())
-    return op->emitOpError("must be in a role of 'sm.roles'");
-  return success();
-}
-
-LogicalResult AddOutOp::verify() {
-  if (failed(verifyAddition(*this, getTile().getType(), getShared().getType())))
-    return failure();
+LogicalResult TmaStoreOp::verify() {
+  const std::optional<RoleRef> role = roleOf(*this);
+  if (!role)
+    return emitOpError("must be in a role of 'sm.roles'");
   if (std::string why = whyNotAddressed(getView()); !why.empty())
-    return emitOpError("cannot add its tile: ") << why;
+    return emitOpError("cannot store its tile: ") << why;
+  const int64_t rows = getShared().getType().getShape().front();
+  if (static_cast<int64_t>(getRowsOfWarp()) * role->warps() != rows)
+    return emitOpError("has rows_of_warp ")
+           << getRowsOfWarp() << ", but " << role->warps() << " warps share " << rows << " rows";
   return success();
 }
 
-void CoordinatesOp::build(OpBuilder &b, OperationState &state, Value view, ValueRange position) {
+void CoordinatesOp::build(OpBuilder &b, OperationState &state, Value view, ValueRange position, bool tested) {
   const SmallVector<Type> types(static_cast<size_t>(coordinateCount(view)), b.getI32Type());
-  build(b, state, types, view, position);
+  build(b, state, types, view, position, tested);
 }
 
 LogicalResult CoordinatesOp::verify() {
@@ -222,16 +216,23 @@ LogicalResult CoordinatesOp::verify() {
 
 LogicalResult TmaAddOp::verify() {
   const SharedType from = getShared().getType();
-  if (failed(verifyAddition(*this, RankedTensorType::get(from.getShape(), from.getElementType(), getLayout()), from)))
-    return failure();
+  if (!isAddedByTma(RankedTensorType::get(from.getShape(), from.getElementType(), getLayout())) ||
+      from.getPanel() != kPanelBytes)
+    return emitOpError("adds ") << from
+                                << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which "
+                                   "each warp has whole panels";
+  if (!getOperation()->getParentOfType<RolesOp>())
+    return emitOpError("must be in a role of 'sm.roles'");
   if (!isa<BlockArgument>(getTensor()))
     return emitOpError("adds to a view; TMA has maps of whole tensors");
   const int64_t rank = getTensor().getType().getRank(), count = getCoordinates().size();
   if (count != rank && count != rank + kCoordinatesOfEnd)
     return emitOpError("has ") << count << " coordinates; boxes of its tensor have " << rank << " or "
                                << rank + kCoordinatesOfEnd;
-  if (roleOf(*this)->warps() != 1)
-    return emitOpError("is in a role of ") << roleOf(*this)->warps() << " warps; one warp adds";
+  const int64_t warps = roleOf(*this)->warps(), all = countOf(getLayout().getWarps());
+  if (warps != 1 && warps != all)
+    return emitOpError("is in a role of ")
+           << warps << " warps; one warp adds, or each of the " << all << " of its layout";
   return success();
 }
 

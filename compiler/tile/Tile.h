@@ -36,7 +36,7 @@ constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";
 /// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";
 /// Marks an scf.if whose then side rarely runs: in the first iteration of a loop, or if a check of the compiler fails.
-/// A tile.atomic_add with it rarely runs, so it takes few registers and instructions.
+/// A tile.load or tile.atomic_add with it rarely runs, so it takes few registers and instructions.
 constexpr llvm::StringLiteral rare = "tile.rare";
 
 /// Gives an op that computes a product, or a part of it, what is known of the product: all discardable attributes of

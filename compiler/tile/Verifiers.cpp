@@ -49,9 +49,9 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   const bool hasTwoSides = name == "scf.if" && !op->getRegion(1).empty();
   if (attribute.getName() == fastPath && (!hasTwoSides || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << fastPath << " is a unit attribute of an scf.if with two sides";
-  const bool mayBeRare = name == "scf.if" || isa<AtomicAddOp>(op);
+  const bool mayBeRare = name == "scf.if" || isa<AtomicAddOp, LoadOp>(op);
   if (attribute.getName() == rare && (!mayBeRare || !isa<UnitAttr>(attribute.getValue())))
-    return op->emitError() << rare << " is a unit attribute of an scf.if or a tile.atomic_add";
+    return op->emitError() << rare << " is a unit attribute of an scf.if, a tile.load or a tile.atomic_add";
   if (attribute.getName() != "tile.version")
     return success();
   auto version = dyn_cast<IntegerAttr>(attribute.getValue());

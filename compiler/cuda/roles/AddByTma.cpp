@@ -92,7 +92,8 @@ static Value fits(LocBuilder &b, tile::AtomicAddOp add, bool byRole) {
   OpBuilder::InsertionGuard guard(b);
   if (loop && !byRole && llvm::all_of(limits, isBefore))
     b.setInsertionPoint(loop);
-  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), sm::hasEnd(add.getView()));
+  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), /*rows_of_warp=*/IntegerAttr(),
+                            sm::hasEnd(add.getView()));
 }
 
 /// Returns the additions that one role makes for all warps: those in turns, and others if no loop overlaps its
@@ -150,8 +151,13 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   /// Lets each warp start the additions of what it has written to the buffer.
   static void addByWarps(tile::AtomicAddOp add, Value buffer) {
-    branch(add, /*byRole=*/false,
-           [&](LocBuilder &b) { sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition()); });
+    branch(add, /*byRole=*/false, [&](LocBuilder &b) {
+      auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
+      sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
+      sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
+      sm::TmaAddOp::create(b, buffer, sm::layoutOf(cast<RankedTensorType>(add.getTile().getType())),
+                           tile::rootOf(add.getView()), at.getCoordinates());
+    });
   }
 
   /// Hands the tile to the role that adds.

@@ -5,6 +5,26 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrintLoopGraph : Pass<"print-loop-graph"> {
+  let summary = "says as a remark what each op of a loop with a step list comes after; not part of the phase";
+  let description = [{
+    For tests of `pipeline-loops`, and to see why it keeps two ops in order. A remark at each op has its number, and the
+    numbers of the ops that it comes after. A `late` op works for the iteration before. A remark at the loop says in
+    which order its MMAs start, and how many values late ops need from the iteration before.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def PrintRoleTraces : Pass<"print-role-traces"> {
+  let summary = "says as a remark what each op does to channels and turns, step by step; not part of the phase";
+  let description = [{
+    For tests of `check-progress`, which runs such traces against each other. Loops run as often as in the first of its
+    scenarios. A remark at each op has, for each time that the role executes it, the number of the step in the role,
+    what it does, and the slot and its phase.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
   let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
@@ -160,7 +180,10 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
     ```mlir
     %fits = sm.fits %dQ at %c0, %c0, %n from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
     scf.if %fits {
-      sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      %at:2 = sm.coordinates %dQ[%i, %c0] tested : !tile.view<2xf32> -> i32, i32
+      sm.tma_store_wait %buffer : !sm.shared<64x64xf32, 128>
+      sm.write %dq, %buffer staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+      sm.tma_add %buffer layout #c, %dQ at %at#0, %at#1 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     } else {
       tile.atomic_add %dq, %dQ[%i, %c0] {tile.rare} : tensor<64x64xf32, #c>, !tile.view<2xf32>
     }

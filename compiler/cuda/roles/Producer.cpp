@@ -169,9 +169,9 @@ private:
     SmallVector<Value> indices;
     for (Value index : fetch.getPosition())
       indices.push_back(map_.lookupOrDefault(index));
-    const bool consumersCopy = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::FallbackCopyOp, sm::ReadOrLoadOp>);
+    const bool consumersTest = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::IsLoadedOp>);
     sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), rings_.of(fetch),
-                               position.slot, position.phase, /*tma_only=*/consumersCopy);
+                               position.slot, position.phase, /*tma_only=*/consumersTest);
   }
 
   /// Reads the tile to registers, releases its slot, and stores its transpose in the other channel. Outside loops, a

@@ -44,6 +44,14 @@ private:
   bool hasSameFootprint(const PlacedAccess &other) const {
     return footprint && footprint->tile && footprint == other.footprint && begin == other.begin && type == other.type;
   }
+  /// Returns true if one lane reads for TMA what the lanes of its warp have written, or they write what it has read.
+  bool isHandedOver(const PlacedAccess &other) const {
+    auto elements = [](const PlacedAccess &access) {
+      return std::tuple(access.footprint->tile, access.begin, access.type);
+    };
+    return (footprint->byOneLane || other.footprint->byOneLane) && footprint->tile &&
+           elements(*this) == elements(other);
+  }
   /// Returns true if each thread meets only its own accesses.
   bool isOfSameThreads(const PlacedAccess &other) const {
     bool bothWrite = kind == sm::AccessKind::write && other.kind == sm::AccessKind::write;
@@ -53,7 +61,7 @@ private:
     if (!footprint || !other.footprint)
       return false;
     bool hasSameColumns = begin == other.begin && type == other.type;
-    return (footprint->ofFirstWarp && other.footprint->ofFirstWarp) ||
+    return (footprint->ofFirstWarp && other.footprint->ofFirstWarp) || isHandedOver(other) ||
            (hasSameFootprint(other) && footprint->hasCopiesOfOneWarp()) ||
            (hasSameRows(other) && footprint->isOfSameWarps(*other.footprint, /*dim=*/0)) ||
            (hasSameColumns && footprint->isOfSameWarps(*other.footprint, /*dim=*/1));
@@ -190,7 +198,7 @@ static Accesses endedBy(Operation *op) {
   else if (order.ends == sm::Engine::tensorCores)
     llvm::for_each(sm::startersOf(order.handle), addAll);
   else if (auto wait = dyn_cast<sm::TmaStoreWaitOp>(op); wait && wait.getShared())
-    llvm::for_each(sm::tmaStoresOf(wait.getShared()), addAll);
+    llvm::for_each(sm::tmaReadersOf(wait.getShared()), addAll);
   return ended;
 }
 
@@ -224,9 +232,12 @@ static BarrierSummary orderAccesses(Block &block, const Accesses &before) {
     }
     BarrierSummary next = orderAccesses(op);
     Need need = summary.tail.needBefore(next.head);
-    OpBuilder b(&op);
+    // The test of a branch stays next to it, so that its result takes no register across the barrier.
+    auto test = dyn_cast_if_present<sm::FitsOp>(op.getPrevNode());
+    Operation *place = test && test->hasOneUse() && *test->user_begin() == &op ? test : &op;
+    OpBuilder b(place);
     if (need == Need::barrier) {
-      if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(op.getPrevNode()))
+      if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(place->getPrevNode()))
         ofWarp.erase();
       sm::BarrierOp::create(b, op.getLoc());
       summary.append(BarrierSummary::barrier());

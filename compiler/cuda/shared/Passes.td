@@ -140,13 +140,14 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
 }
 
 def StoreByTma : Pass<"store-by-tma"> {
-  let summary = "says which tiles in shared memory TMA may store, and adds the waits for its stores";
+  let summary = "lets TMA store tiles in shared memory where it can, and adds the waits for its stores";
   let description = [{
     Needs the offsets of `plan-shared`. Applies to an `sm.copy_out` of consumers with `rows_of_warp`: a warp then stores
     only what its own lanes have written. TMA reads the buffer after the op is over and in any order, so no other buffer
-    may share its bytes, nothing else may access the tensor, and tiles of different iterations may not overlap. A write
-    that may follow such a store waits for it, and so does the end of the role. From
-    `compiler/cuda/shared/tests/store-by-tma.mlir`, abridged:
+    may share its bytes, nothing else may access the tensor, and tiles of different iterations may not overlap. Lanes
+    copy the tile where an `sm.fits` is false. A write that may follow such a store waits for it, and so does the end
+    of the role. A thread counts its commit groups. Where a wait for another buffer counts a store, lanes that copy the
+    tile instead close a group, too (`sm.tma_commit`). From `compiler/cuda/shared/tests/store-by-tma.mlir`, abridged:
 
     ```mlir
     scf.for %i = %c0 to %n step %c64 {
@@ -161,12 +162,17 @@ def StoreByTma : Pass<"store-by-tma"> {
     scf.for %i = %c0 to %n step %c64 {
       sm.tma_store_wait %s
       sm.write %x, %s
-      sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma
+      %fits = sm.fits %o at %c0, %i from !sm.shared<64x64xbf16, 128> rows_of_warp 16
+      scf.if %fits {
+        sm.tma_store %s, %o[%i, %c0] rows_of_warp 16
+      } else {
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16
+      }
     }
     sm.tma_store_wait
     ```
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 def InsertBarriers : Pass<"insert-barriers"> {
@@ -275,8 +281,7 @@ def CountWaits : Pass<"count-waits"> {
     MMAs finish in the order in which they start. An `sm.await` therefore names how many of those that started after its
     own may still run: as many as have started on every path from the start of its MMA to the await. Loops that carry an
     MMA in flight are followed; a path that is not known counts 0. An `sm.tma_store_wait` names in the same way how many
-    stores of other buffers may still run. Each of these closes a commit group in any case (`always_commits`), because
-    a thread counts groups. Example (`@two_in_flight` in tests/count-waits.mlir):
+    stores of other buffers may still run. Example (`@two_in_flight` in tests/count-waits.mlir):
 
     ```mlir
     %f = sm.wgmma %q, %k depth 64

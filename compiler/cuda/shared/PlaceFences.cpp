@@ -58,11 +58,11 @@ static bool needsFence(sm::ProducerLoadOp load) {
   });
 }
 
-//===-- Stores by TMA --------------------------------------------------------------------------------------------===//
+//===-- Buffers that TMA reads ------------------------------------------------------------------------------------===//
 
-/// Lets TMA see what lanes have written to a buffer that it stores.
+/// Lets TMA see what lanes have written to a buffer that it stores or adds.
 static void fenceAfter(sm::WriteOp write) {
-  if (sm::tmaStoresOf(write.getShared()).empty() || isa<sm::ProxyFenceOp>(write->getNextNode()))
+  if (sm::tmaReadersOf(write.getShared()).empty() || isa<sm::ProxyFenceOp>(write->getNextNode()))
     return;
   OpBuilder b(write->getContext());
   b.setInsertionPointAfter(write);

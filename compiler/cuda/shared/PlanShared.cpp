@@ -55,7 +55,7 @@ private:
       addUse(alloc, user, liveRange);
       if (isa<ViewLikeOpInterface>(user))
         addUses(user->getResult(0), alloc, liveRange);
-      if (isa<sm::AddOutOp>(user)) // TMA reads the buffer later, and only the next addition waits for it.
+      if (isa<sm::TmaAddOp>(user)) // TMA reads the buffer later, and only the next addition waits for it.
         liveRange.include(spans_.at(user->getParentOfType<sm::RolesOp>()));
       auto async = dyn_cast<sm::AsyncOpInterface>(user);
       // No wait to look for: the loop that reads a ring waits for all copies into it.

@@ -2,10 +2,12 @@
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
+#include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
@@ -87,6 +89,29 @@ static bool canStoreByTma(sm::CopyOutOp copy) {
          sm::whyNotAddressed(copy.getView()).empty() && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }
 
+namespace {
+/// The two ways of a store.
+struct Branch {
+  sm::TmaStoreOp store;
+  sm::TmaCommitOp commit; ///< Closes a group where lanes copy the tile.
+};
+} // namespace
+
+/// Lets TMA store the tile where it can. Otherwise lanes do.
+static Branch branch(sm::CopyOutOp copy) {
+  ImplicitLocOpBuilder b(copy.getLoc(), copy);
+  const SmallVector<Value> indices = tile::positionInTensor(copy.getView(), copy.getPosition())->indices;
+  Value fits = sm::FitsOp::create(b, tile::rootOf(copy.getView()), indices, copy.getShared().getType(),
+                                  copy.getRowsOfWarpAttr(), sm::hasEnd(copy.getView()));
+  auto branch = scf::IfOp::create(b, fits, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.thenBlock());
+  auto store =
+      sm::TmaStoreOp::create(b, copy.getShared(), copy.getView(), copy.getPosition(), copy.getRowsOfWarpAttr());
+  copy->moveBefore(branch.elseBlock()->getTerminator());
+  b.setInsertionPointAfter(copy);
+  return {store, sm::TmaCommitOp::create(b)};
+}
+
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 
 static void waitBefore(Operation *op, Value buffer) {
@@ -97,23 +122,39 @@ static void waitBefore(Operation *op, Value buffer) {
   sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer, /*pending=*/IntegerAttr());
 }
 
-/// Returns true if the copy may have started before the write, such as in an earlier iteration.
-static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
-  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
-         copy->isBeforeInBlock(write);
+/// Returns true if the store may have started before the write, such as in an earlier iteration.
+static bool mayPrecede(Operation *store, sm::WriteOp write) {
+  Operation *inBlock = write->getBlock()->findAncestorOpInBlock(*store);
+  return write->getParentOfType<LoopLikeOpInterface>() || !inBlock || inBlock->isBeforeInBlock(write);
 }
 
 /// Waits before a write to a buffer until TMA has read what it stores from there.
 static void waitBefore(sm::WriteOp write) {
-  if (llvm::any_of(sm::tmaStoresOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
+  if (llvm::any_of(sm::tmaReadersOf(write.getShared()), [&](Operation *store) { return mayPrecede(store, write); }))
     waitBefore(write, write.getShared());
 }
 
-/// Returns true if TMA reads a buffer for warps of the role.
-static bool storesBoxes(const sm::RoleRef &role) {
-  WalkResult search = role.body().walk([](Operation *op) {
-    auto copy = dyn_cast<sm::CopyOutOp>(op);
-    return isa<sm::AddOutOp>(op) || (copy && copy.getByTma()) ? WalkResult::interrupt() : WalkResult::advance();
+/// Erases the commits of lanes in place of stores that no wait counts. A wait counts younger stores from other buffers.
+static void eraseUncounted(ArrayRef<Branch> branches, Operation *root) {
+  SmallVector<Value> buffers;
+  for (auto [op, pending] : sm::pendingGroups(root))
+    if (auto wait = dyn_cast<sm::TmaStoreWaitOp>(op); wait && pending != 0)
+      buffers.push_back(wait.getShared());
+  for (Branch branch : branches)
+    if (llvm::all_of(buffers, [&](Value buffer) { return buffer == branch.store.getShared(); }))
+      branch.commit.erase();
+}
+
+/// Returns true if TMA reads a buffer for warps of the role. A slot that the role has received is read before it is
+/// released.
+static bool readsBuffers(const sm::RoleRef &role) {
+  auto isOfBuffer = [](const sm::Access &access) {
+    Value place = access.place->get();
+    return access.engine == sm::Engine::tma && access.kind == sm::AccessKind::read &&
+           isa<sm::SharedType>(place.getType()) && !sm::isReceived(place);
+  };
+  WalkResult search = role.body().walk([&](Operation *op) {
+    return llvm::any_of(sm::accessesOf(op), isOfBuffer) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -121,15 +162,20 @@ static bool storesBoxes(const sm::RoleRef &role) {
 /// Waits at the end of each role: the end frees shared memory, which TMA must have read.
 static void waitAtEnds(sm::RolesOp roles) {
   for (const sm::RoleRef &role : sm::rolesOf(roles))
-    if (storesBoxes(role))
+    if (readsBuffers(role))
       waitBefore(role.block().getTerminator(), /*buffer=*/Value());
 }
 
 namespace {
 struct StoreByTma : cuda::impl::StoreByTmaBase<StoreByTma> {
   void runOnOperation() override {
-    getOperation()->walk([](sm::CopyOutOp copy) { copy.setByTma(canStoreByTma(copy)); });
+    SmallVector<Branch> branches;
+    getOperation()->walk([&](sm::CopyOutOp copy) {
+      if (canStoreByTma(copy))
+        branches.push_back(branch(copy));
+    });
     getOperation()->walk([](sm::WriteOp write) { waitBefore(write); });
+    eraseUncounted(branches, getOperation());
     getOperation()->walk(waitAtEnds);
   }
 };

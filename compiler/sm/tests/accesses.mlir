@@ -86,12 +86,14 @@ module attributes {tile.num_warps = 4 : i64} {
         %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
         sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
-        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
-        sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-        // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
-        %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+        // expected-remark @+1 {{writes operand 1 by lanes}}
+        sm.write %sums, %buffer staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+        // expected-remark @+1 {{reads operand 0 by TMA; adds to operand 1 by TMA}}
+        sm.tma_add %buffer layout #c, %dq at %zero, %zero : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        // expected-remark @+1 {{reads operand 0 by lanes}}
+        %x = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 1 by TMA}}
-        sm.copy_out %ready, %v[%i, %i] [64, 64] rows_of_warp 16 by_tma : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        sm.tma_store %ready, %v[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         // expected-remark @+1 {{ends accesses of TMA}}
         sm.tma_store_wait %ready : !sm.shared<64x64xbf16, 128>
         // expected-remark @+1 {{waits for its warp}}

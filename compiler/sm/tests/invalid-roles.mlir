@@ -496,9 +496,9 @@ module attributes {tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+func.func @an_addition_outside_roles(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   // expected-error @+1 {{must be in a role of 'sm.roles'}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+  sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
   return
 }
 
@@ -658,10 +658,10 @@ func.func @three_coordinates_of_a_matrix(%s: !sm.shared<64x64xf32, 128>, %v: !ti
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-func.func @an_addition_by_many_warps(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+func.func @an_addition_by_other_warps(%s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   sm.roles {
-    compute warps 4 registers 232 {
-      // expected-error @+1 {{is in a role of 4 warps; one warp adds}}
+    compute warps 8 registers 232 {
+      // expected-error @+1 {{is in a role of 8 warps; one warp adds, or each of the 4 of its layout}}
       sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
   }
@@ -678,22 +678,11 @@ func.func @too_few_coordinates(%v: !tile.view<2xf32>, %i: index) {
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_from_a_larger_buffer(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x128xf32, 128>, %v: !tile.view<2xf32>,
-                                            %i: index) {
-  // expected-error @+1 {{both need one shape and element type}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
-  return
-}
-
-// -----
-
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:16]>
 
-func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+func.func @an_addition_of_half_panels(%s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
   // expected-error @+1 {{of which each warp has whole panels}}
-  sm.add_out %x, %s, %v[%i, %i] : tensor<64x32xf32, #c>, !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
+  sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
   return
 }
 
@@ -762,36 +751,20 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_to_rows_of_rows(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
-  sm.roles {
-    compute warps 4 registers 232 {
-      %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
-      %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
-      sm.add_out %x, %s, %twice[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    }
-    load warps 1 registers 40 {
-    }
-  }
+func.func @coordinates_of_rows_of_rows(%v: !tile.view<2xf32>, %i: index) {
+  %rows = tile.rows %v[%i, %i] : !tile.view<2xf32>
+  %twice = tile.rows %rows[%i, %i] : !tile.view<2xf32>
+  // expected-error @+1 {{has no coordinates: TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table}}
+  %x:2 = sm.coordinates %twice[%i, %i] : !tile.view<2xf32> -> i32, i32
   return
 }
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
-
-func.func @an_addition_to_pages(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
-  sm.roles {
-    compute warps 4 registers 232 {
-      %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
-      // expected-error @+1 {{'sm.add_out' op cannot add its tile: TMA loads rows of pages, but does not store or add them}}
-      sm.add_out %x, %s, %rows[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-    }
-    load warps 1 registers 40 {
-    }
-  }
+func.func @coordinates_in_pages(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
+  %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  // expected-error @+1 {{has no coordinates: TMA loads rows of pages, but does not store or add them}}
+  %x:2 = sm.coordinates %rows[%i, %i] : !tile.view<2xf32> -> i32, i32
   return
 }
 
@@ -809,6 +782,52 @@ func.func @a_load_of_rows_of_five_dimensions(%v: !tile.view<5xbf16>, %ring: !sm.
       sm.producer_load %rows[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     }
   }
+  return
+}
+
+// -----
+
+func.func @a_store_without_roles(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  // expected-error @+1 {{'sm.tma_store' op must be in a role of 'sm.roles'}}
+  sm.tma_store %s, %o[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+  return
+}
+
+// -----
+
+func.func @a_store_of_rows_that_no_warp_has(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  sm.roles {
+    compute warps 8 registers 240 {
+      // expected-error @+1 {{has rows_of_warp 16, but 8 warps share 64 rows}}
+      sm.tma_store %s, %o[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_store_to_rows_of_rows(%s: !sm.shared<64x64xbf16, 128>, %o: !tile.view<2xbf16>, %i: index) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %rows = tile.rows %o[%i, %i] : !tile.view<2xbf16>
+      %part = tile.rows %rows[%i, %i] : !tile.view<2xbf16>
+      // expected-error @+1 {{cannot store its tile: TMA moves rows(begin, end) of a matrix only, no rows of such rows}}
+      sm.tma_store %s, %part[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @a_test_of_rows_of_a_vector(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{asks about rows of a vector; TMA stores matrices}}
+  %fits = sm.fits %v at %i from !sm.shared<64xf32, 0> rows_of_warp 16 : !tile.view<1xf32>
   return
 }
 
@@ -836,10 +855,10 @@ func.func @a_write_of_what_tma_reads(%o: !tile.view<2xbf16>, %n: index, %c: i1, 
         // expected-error @+1 {{writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first}}
         sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
         scf.if %c {
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
           sm.tma_store_wait %s : !tile
         } else {
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
         }
       }
     }
@@ -863,7 +882,7 @@ func.func @writes_after_waits(%o: !tile.view<2xbf16>, %n: index, %c: i1, %x: ten
       %s = sm.alloc : !tile
       scf.for %i = %c0 to %n step %c64 {
         sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
         scf.if %c {
           sm.tma_store_wait %s : !tile
         } else {

@@ -54,7 +54,7 @@ func.func @fast_path_of_nothing(%condition: i1) {
 // -----
 
 func.func @rare_loop(%n: index) {
-  // expected-error @+1 {{tile.rare is a unit attribute of an scf.if or a tile.atomic_add}}
+  // expected-error @+1 {{tile.rare is a unit attribute of an scf.if, a tile.load or a tile.atomic_add}}
   scf.for %i = %n to %n step %n {
   } {tile.rare}
   return

@@ -210,24 +210,44 @@ static bool isZeroFilled(tile::LoadOp load) {
   return !fill || fill == Builder(fill.getContext()).getZeroAttr(fill.getType());
 }
 
+/// Lets warps copy the tile of `fetch` where TMA does not load it.
+static void copyUnlessLoaded(LocBuilder &b, sm::LoadSharedOp fetch, int64_t rowsOfWarp) {
+  Value isLoaded = sm::IsLoadedOp::create(b, fetch, fetch.getView(), fetch.getPosition(), /*inside=*/false);
+  auto branch = scf::IfOp::create(b, isLoaded, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.elseBlock());
+  sm::FallbackCopyOp::create(b, fetch, fetch.getView(), fetch.getPosition(), fetch.getShape(), rowsOfWarp);
+}
+
+/// Lets lanes read the tile of `fetch` where TMA loads all of it. Otherwise they load it.
+static void readIfLoaded(LocBuilder &b, sm::LoadSharedOp fetch, tile::LoadOp load) {
+  Value isLoaded = sm::IsLoadedOp::create(b, fetch, load.getView(), load.getPosition(), /*inside=*/true);
+  auto branch = scf::IfOp::create(b, load.getType(), isLoaded, /*withElseRegion=*/true);
+  load.replaceAllUsesWith(branch.getResult(0));
+  load->moveBefore(branch.elseBlock(), branch.elseBlock()->end());
+  load->setAttr(tile::rare, b.getUnitAttr());
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, load.getResult());
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, sm::ReadOp::create(b, load.getType(), fetch, /*reshaped=*/false).getResult());
+}
+
 sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   SmallVector<tile::LoadOp> reads = repeatsOf(load);
   reads.push_back(load);
   LocBuilder b(load.getLoc(), load);
   RankedTensorType type = load.getResult().getType();
-  ArrayRef<int64_t> shape = type.getShape();
-  auto fetch = sm::LoadSharedOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
+  auto fetch = sm::LoadSharedOp::create(b, boxType(type), load.getView(), load.getPosition(), type.getShape());
   const bool isMatrix = type.getRank() == 2;
   if (isMatrix)
-    sm::FallbackCopyOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
+    copyUnlessLoaded(b, fetch, sm::extentOfWarp(type, /*dim=*/0));
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
-    Value tile =
-        isMatrix || isZeroFilled(read)
-            ? Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false))
-            : Value(sm::ReadOrLoadOp::create(b, type, fetch, read.getView(), read.getPosition(), read.getFillAttr()));
-    read.replaceAllUsesWith(tile);
-    read.erase();
+    if (isMatrix || isZeroFilled(read)) {
+      read.replaceAllUsesWith(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false).getResult());
+      read.erase();
+    } else {
+      readIfLoaded(b, fetch, read);
+    }
   }
   return fetch;
 }

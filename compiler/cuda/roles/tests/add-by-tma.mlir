@@ -74,7 +74,10 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 // CHECK: %[[FITS:.*]] = sm.fits %arg0 at %c0, %c0, %arg1 from !sm.shared<64x64xf32, 128>
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: scf.if %[[FITS]] {
-// CHECK-NEXT: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+// CHECK-NEXT: %[[AT:.*]]:2 = sm.coordinates %arg0[%{{.*}}, %c0] tested
+// CHECK-NEXT: sm.tma_store_wait %[[B:[a-z0-9]+]] :
+// CHECK-NEXT: sm.write %{{.*}}, %[[B]] staggered
+// CHECK-NEXT: sm.tma_add %[[B]] layout #{{.*}}, %arg0 at %[[AT]]#0, %[[AT]]#1
 // CHECK-NEXT: } else {
 // CHECK-NEXT: tile.atomic_add %{{.*}} {tile.rare}
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
@@ -111,7 +114,7 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 // CHECK: sm.producer_store %{{.*}} words(%{{.*}}, %{{.*}}, %{{.*}}, %[[M]], %[[N]]) staggered
 // CHECK: tile.atomic_add %{{.*}} turn %[[M]] of %arg1[%[[I]]] next %[[N]] {tile.rare}
 // CHECK: tile.atomic_add %{{.*}} turn %{{.*}} next %{{[0-9a-z]+}} :
-// CHECK: sm.add_out
+// CHECK: sm.tma_add
 // CHECK-NOT: turn %
 // CHECK: sm.close %[[CHANNEL]]
 // CHECK: scf.while (%{{.*}} = %[[C0:.*]], %{{.*}} = %[[C0]], %{{.*}} = %c-2147483648_i32)
@@ -186,7 +189,8 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
 // CHECK: sm.fits %arg0 at {{.*}} ends_inside
 // CHECK: %[[AT:.*]]:4 = sm.coordinates %[[ROWS]][%{{.*}}, %c0] : !tile.view<2xf32> -> i32, i32, i32, i32
 // CHECK: sm.producer_store %{{.*}} words(%[[AT]]#0, %[[AT]]#1, %[[AT]]#2, %[[AT]]#3)
-// CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+// CHECK: sm.coordinates %arg0[%{{.*}}, %c0] tested
+// CHECK: sm.tma_add
 // CHECK: tile.atomic_add %{{.*}} {tile.rare}
 // CHECK: tile.atomic_add %{{[^{]*}} : tensor
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {

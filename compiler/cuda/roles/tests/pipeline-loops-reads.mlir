@@ -11,7 +11,9 @@
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma
 // CHECK-DAG: %[[NEXT:.*]] = arith.addi
 // CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %[[BIASES]]
+// CHECK-NEXT: sm.is_loaded %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
 // CHECK: sm.fallback_copy %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: sm.await %[[S]]
 // CHECK-NOT: sm.proxy_fence
@@ -38,7 +40,11 @@ module attributes {tile.num_warps = 4 : i64} {
           %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
           %next = arith.addi %i, %i : index
           %tile = sm.consumer_wait %biases[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-          sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          %loaded = sm.is_loaded %tile, %bias[%i, %next] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          scf.if %loaded {
+          } else {
+            sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          }
           %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
           sm.proxy_fence
           sm.release %biases[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
@@ -63,7 +69,11 @@ module attributes {tile.num_warps = 4 : i64} {
 // CHECK: sm.await
 // CHECK: tile.any
 // CHECK: sm.consumer_wait
+// CHECK-NEXT: sm.is_loaded
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: } else {
 // CHECK-NEXT: sm.fallback_copy
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.read
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release
@@ -82,7 +92,11 @@ module attributes {tile.num_warps = 4 : i64} {
           %any = tile.any %above : tensor<64x64xi1, #c>
           %i = arith.index_castui %any : i1 to index
           %tile = sm.consumer_wait %biases[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-          sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          %loaded = sm.is_loaded %tile, %bias[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          scf.if %loaded {
+          } else {
+            sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          }
           %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
           sm.proxy_fence
           sm.release %biases[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>

@@ -158,7 +158,11 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK: compute warps 4
 // CHECK: sm.await
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
-// CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
+// CHECK-NEXT: %[[LOADED:.*]] = sm.is_loaded %[[TILE]], %arg1[%[[ROW:.*]], %[[J:.*]]] :
+// CHECK-NEXT: scf.if %[[LOADED]] {
+// CHECK-NEXT: } else {
+// CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%[[ROW]], %[[J]]] [64, 80] rows_of_warp 16
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} per_warp
@@ -208,7 +212,13 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: %[[KB:.*]] = sm.channel {{.*}}from load to [compute] : !sm.channel<2
 // CHECK: compute warps 4
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %[[BARS]]{{.*}} : !sm.channel<{{.}}, !sm.shared<64xf32, 0>>
-// CHECK: sm.read_or_load %[[TILE]], %{{.*}}[%{{.*}}] {fill = 0x7F800000 : f32}
+// CHECK-NEXT: %[[LOADED:.*]] = sm.is_loaded %[[TILE]], %[[VIEW:.*]][%[[AT:.*]]] inside :
+// CHECK-NEXT: scf.if %[[LOADED]] -> (tensor<64xf32, #{{.*}}>) {
+// CHECK-NEXT: %[[READ:.*]] = sm.read %[[TILE]]
+// CHECK-NEXT: scf.yield %[[READ]]
+// CHECK-NEXT: } else {
+// CHECK-NEXT: %[[LOAD:.*]] = tile.load %[[VIEW]][%[[AT]]] {fill = 0x7F800000 : f32, tile.rare}
+// CHECK-NEXT: scf.yield %[[LOAD]]
 // CHECK-COUNT-3: tile.load
 // CHECK-NOT: sm.release %[[BARS]]
 // CHECK: sm.proxy_fence
@@ -293,7 +303,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK-LABEL: func @a_tile_read_again
 // CHECK: compute warps 4
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
-// CHECK-NEXT: sm.fallback_copy %[[TILE]]
+// CHECK: sm.fallback_copy %[[TILE]]
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: scf.if
 // CHECK: sm.read %[[TILE]]

@@ -55,14 +55,12 @@ static std::optional<Footprint> footprintOf(sm::CopyInOp copy) {
   return Footprint{copy.getView(), copy.getShared().getType(), {Coordinate{.fixed = copy.getPosition().back()}}};
 }
 
-/// Returns the footprint of a copy's view or buffer.
-static std::optional<Footprint> footprintOf(sm::CopyOutOp copy, Value place) {
-  auto rows = static_cast<int64_t>(copy.getRowsOfWarp().value_or(0));
-  if (rows == 0)
-    return std::nullopt;
+/// Returns the footprint of the view or the buffer of a copy in which each warp has `rows` rows.
+template <class Op>
+static std::optional<Footprint> footprintOf(Op copy, ArrayRef<int64_t> shape, int64_t rows, Value place) {
   if (place == copy.getShared())
     return Footprint{.ofWarp = {rows, 0}};
-  return Footprint{.view = place, .position = coordinatesOf(copy.getPosition(), copy.getShape()), .ofWarp = {rows, 0}};
+  return Footprint{.view = place, .position = coordinatesOf(copy.getPosition(), shape), .ofWarp = {rows, 0}};
 }
 
 /// Returns the footprint of an operand. Each warp reads the part that its part of the result is computed from. None if
@@ -93,8 +91,7 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   if (tile.getShape() != write.getShared().getType().getShape())
     return std::nullopt;
   Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
-  bool isOfWarps = footprint.ofWarp[0] != 0 || footprint.ofWarp[1] != 0;
-  return isOfWarps && !footprint.isReplicated() ? std::optional(footprint) : std::nullopt;
+  return footprint.isReplicated() ? std::nullopt : std::optional(footprint);
 }
 
 /// Returns the footprint of a read. Lanes of a warp may read for each other, so only rows and columns of warps are
@@ -106,9 +103,13 @@ static std::optional<Footprint> footprintOf(sm::ReadOp read) {
   return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), read.getFirst() ? 0 : sm::extentOfWarp(tile, 1)}};
 }
 
-/// Returns the footprint of the access to the buffer. Each lane writes its own elements.
-static std::optional<Footprint> footprintOf(sm::AddOutOp add, Value place) {
-  return place == add.getShared() ? std::optional(Footprint{.tile = add.getTile().getType()}) : std::nullopt;
+/// Returns the footprint of the buffer of an addition.
+static std::optional<Footprint> footprintOf(sm::TmaAddOp add, Value place) {
+  sm::SharedType type = add.getShared().getType();
+  if (place != add.getShared())
+    return std::nullopt;
+  return Footprint{.tile = RankedTensorType::get(type.getShape(), type.getElementType(), add.getLayout()),
+                   .byOneLane = true};
 }
 
 void Footprint::forgetValuesOf(Operation *loop) {
@@ -147,9 +148,12 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
     return ::footprintOf(store.getView(), store.getTile().getType(), store.getPosition(), /*stores=*/true);
   if (auto copy = dyn_cast<sm::CopyInOp>(op); copy && place == copy.getShared())
     return ::footprintOf(copy);
-  if (auto copy = dyn_cast<sm::CopyOutOp>(op))
-    return ::footprintOf(copy, place);
-  if (auto add = dyn_cast<sm::AddOutOp>(op))
+  if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && copy.getRowsOfWarp())
+    return ::footprintOf(copy, copy.getShape(), static_cast<int64_t>(*copy.getRowsOfWarp()), place);
+  if (auto store = dyn_cast<sm::TmaStoreOp>(op))
+    return ::footprintOf(store, store.getShared().getType().getShape(), static_cast<int64_t>(store.getRowsOfWarp()),
+                         place);
+  if (auto add = dyn_cast<sm::TmaAddOp>(op))
     return ::footprintOf(add, place);
   return std::nullopt;
 }

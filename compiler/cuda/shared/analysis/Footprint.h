@@ -29,6 +29,7 @@ struct Footprint {
   int64_t ofWarp[2] = {};   ///< Rows and columns of each warp, if it accesses only its own; otherwise 0.
   bool ofMma = false;       ///< True for an operand of `sm.wgmma`, which all lanes wait for.
   bool ofFirstWarp = false; ///< True if only the first warp accesses elements.
+  bool byOneLane = false;   ///< True if one lane accesses all elements of its warp.
 
   bool operator==(const Footprint &) const = default;
   /// Forgets everything that depends on values of `loop`, because they differ in its next iteration.

@@ -106,8 +106,8 @@ func.func @a_branch_in_a_loop(%q: !a, %k: !a, %n: index, %one: index, %c: i1) {
 
 // -----
 
-// Two stores by TMA from two buffers. When the older one has been read, the younger one may still run. Each store then
-// closes a commit group in any case. MMAs do not count.
+// Two stores by TMA from two buffers. When the older one has been read, the younger one may still run. MMAs do not
+// count.
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !a = !sm.shared<64x64xbf16, 128>
 !v = !tile.view<2xbf16>
@@ -122,15 +122,13 @@ func.func @two_stores(%o: !v, %p: !v, %n: index) {
       scf.for %i = %c0 to %n step %c64 {
         // CHECK: sm.tma_store_wait %[[S:[0-9]+]] pending 1 :
         sm.tma_store_wait %s : !a
-        // CHECK: sm.copy_out %[[S]], %{{.*}} by_tma {always_commits}
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !a, !v
         %f = sm.wgmma %s, %t depth 64 : !a, !a -> !sm.inflight<tensor<64x64xf32, #c>>
         // CHECK: sm.tma_store_wait %[[T:[0-9]+]] pending 1 :
         sm.tma_store_wait %t : !a
         // CHECK: sm.await %{{.*}} pending 0
         %x = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-        // CHECK: sm.copy_out %[[T]], %{{.*}} by_tma {always_commits}
-        sm.copy_out %t, %p[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.tma_store %t, %p[%i, %c0] rows_of_warp 16 : !a, !v
       }
       // CHECK: sm.tma_store_wait{{$}}
       sm.tma_store_wait
@@ -157,12 +155,38 @@ func.func @a_store_in_a_branch(%o: !v, %p: !v, %n: index, %c: i1) {
       scf.for %i = %c0 to %n step %c64 {
         // CHECK: sm.tma_store_wait %[[S:[0-9]+]] pending 0 :
         sm.tma_store_wait %s : !a
-        // CHECK-NOT: always_commits
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !a, !v
         scf.if %c {
-          sm.copy_out %t, %p[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+          sm.tma_store %t, %p[%i, %c0] rows_of_warp 16 : !a, !v
         }
       }
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+// The younger store is in one branch only, but the other one closes a commit group, too.
+!a = !sm.shared<64x64xbf16, 128>
+!v = !tile.view<2xbf16>
+// CHECK-LABEL: @a_group_in_each_branch
+func.func @a_group_in_each_branch(%o: !v, %p: !v, %c: i1) {
+  sm.roles {
+    compute warps 4 registers 240 {
+      %c0 = arith.constant 0 : index
+      %s = sm.alloc {offset = 0 : i64} : !a
+      %t = sm.alloc {offset = 8192 : i64} : !a
+      sm.tma_store %s, %o[%c0, %c0] rows_of_warp 16 : !a, !v
+      scf.if %c {
+        sm.tma_store %t, %p[%c0, %c0] rows_of_warp 16 : !a, !v
+      } else {
+        sm.tma_commit
+      }
+      // CHECK: sm.tma_store_wait %{{.*}} pending 1 :
+      sm.tma_store_wait %s : !a
     }
     load warps 1 registers 24 {
     }
@@ -184,12 +208,12 @@ func.func @stores_in_both_branches(%o: !v, %p: !v, %c: i1) {
       %s = sm.alloc {offset = 0 : i64} : !a
       %t = sm.alloc {offset = 8192 : i64} : !a
       scf.if %c {
-        sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
-        sm.copy_out %t, %p[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
-        sm.copy_out %t, %p[%c64, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.tma_store %s, %o[%c0, %c0] rows_of_warp 16 : !a, !v
+        sm.tma_store %t, %p[%c0, %c0] rows_of_warp 16 : !a, !v
+        sm.tma_store %t, %p[%c64, %c0] rows_of_warp 16 : !a, !v
       } else {
-        sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
-        sm.copy_out %t, %p[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !a, !v
+        sm.tma_store %s, %o[%c0, %c0] rows_of_warp 16 : !a, !v
+        sm.tma_store %t, %p[%c0, %c0] rows_of_warp 16 : !a, !v
       }
       // CHECK: sm.tma_store_wait %{{.*}} pending 1 :
       sm.tma_store_wait %s : !a

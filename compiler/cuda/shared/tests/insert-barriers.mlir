@@ -801,13 +801,19 @@ func.func @right_operands(%x: tensor<64x64xbf16, #columns>, %y: tensor<64x64xbf1
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // One lane waits until TMA has read the rows of its warp. The others wait for that lane before they write again.
+// The barrier before a store comes before the test whether TMA can make it.
 // CHECK-LABEL: func @stored_by_tma
 // CHECK: scf.for
 // CHECK-NEXT: sm.tma_store_wait
 // CHECK-NEXT: sm.barrier warp
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.fits
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: sm.tma_store
+// CHECK-NEXT: } else {
 // CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: }
 // CHECK-NEXT: }
 // CHECK-NEXT: sm.tma_store_wait
 // CHECK-NEXT: }
@@ -821,7 +827,49 @@ func.func @stored_by_tma(%o: !tile.view<2xbf16>, %n: index, %x: tensor<64x64xbf1
       scf.for %i = %c0 to %n step %c64 {
         sm.tma_store_wait %s : !tile
         sm.write %x, %s : tensor<64x64xbf16, #w>, !tile
-        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i from !tile rows_of_warp 16 : !tile.view<2xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        }
+      }
+      sm.tma_store_wait
+    }
+    load warps 1 registers 24 {
+    }
+  }
+  return
+}
+
+// -----
+
+#both = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+// One lane adds what its warp has written, though the warp has neither whole rows nor whole columns. The lanes of a warp
+// meet before they write again, and other warps never wait.
+// CHECK-LABEL: func @added_by_tma
+// CHECK: scf.if
+// CHECK-NEXT: sm.tma_store_wait
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.tma_add
+// CHECK-NEXT: }
+// CHECK-NOT: sm.barrier
+!buffer = !sm.shared<64x128xf32, 128>
+func.func @added_by_tma(%o: !tile.view<2xf32>, %n: index, %at: i32, %x: tensor<64x128xf32, #both>, %fits: i1) {
+  sm.roles {
+    compute warps 8 registers 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %s = sm.alloc {offset = 0 : i64} : !buffer
+      scf.for %i = %c0 to %n step %c64 {
+        scf.if %fits {
+          sm.tma_store_wait %s : !buffer
+          sm.write %x, %s staggered : tensor<64x128xf32, #both>, !buffer
+          sm.tma_add %s layout #both, %o at %at, %at : !buffer, !tile.view<2xf32>
+        }
       }
       sm.tma_store_wait
     }

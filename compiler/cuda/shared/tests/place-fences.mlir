@@ -116,28 +116,36 @@ func.func @loads(%v: !tile.view<2xbf16>) {
 
 // -----
 
-// TMA sees what lanes have written to a buffer only after a fence.
+// TMA sees what lanes have written to a buffer that it stores or adds only after a fence.
 // CHECK-LABEL: func.func @stores
 // CHECK: sm.write
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.barrier warp
 // CHECK: sm.write
 // CHECK-NEXT: sm.barrier warp
+// CHECK: sm.write %{{.*}} staggered
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.barrier warp
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 module attributes {tile.num_warps = 4 : i64} {
-func.func @stores(%o: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>) {
+func.func @stores(%o: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %sum: !tile.view<2xf32>,
+                  %y: tensor<64x64xf32, #c>, %zero: i32) {
   %c0 = arith.constant 0 : index
   %s = sm.alloc {offset = 0 : i64} : !tile
   %t = sm.alloc {offset = 8192 : i64} : !tile
+  %u = sm.alloc {offset = 16384 : i64} : !sm.shared<64x64xf32, 128>
   sm.roles {
     compute warps 4 registers 240 {
       sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
       sm.barrier warp
-      sm.copy_out %s, %o[%c0, %c0] [64, 64] rows_of_warp 16 by_tma : !tile, !tile.view<2xbf16>
+      sm.tma_store %s, %o[%c0, %c0] rows_of_warp 16 : !tile, !tile.view<2xbf16>
       sm.write %x, %t : tensor<64x64xbf16, #c>, !tile
       sm.barrier warp
       sm.copy_out %t, %o[%c0, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+      sm.write %y, %u staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+      sm.barrier warp
+      sm.tma_add %u layout #c, %sum at %zero, %zero : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
     }
     load warps 1 registers 24 {
     }

@@ -150,10 +150,12 @@ module attributes {tile.num_warps = 4 : i64} {
 // CHECK: sm.alloc {offset = 16384 : i64} : !sm.shared<64x64xbf16, 128>
 module attributes {tile.num_warps = 4 : i64} {
   func.func @added_by_tma(%v: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>, %y: tensor<64x64xbf16, #c>, %i: index) {
+    %zero = arith.constant 0 : i32
     %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
     sm.roles {
       compute warps 4 registers 232 {
-        sm.add_out %x, %buffer, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        sm.write %x, %buffer staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+        sm.tma_add %buffer layout #c, %v at %zero, %zero : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
         %a = sm.alloc : !sm.shared<64x64xbf16, 128>
         sm.write %y, %a : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
       }

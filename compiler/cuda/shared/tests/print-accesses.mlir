@@ -37,8 +37,8 @@ module attributes {tile.num_warps = 4 : i64} {
         %z = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
         // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
         sm.fallback_copy %s, %v[%i, %i] [64, 64] rows_of_warp 16 : !t, !tile.view<2xbf16>
-        // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
-        sm.add_out %x, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        // expected-remark @+1 {{reads operand 0 by TMA; adds to operand 1 by TMA}}
+        sm.tma_add %buffer layout #c, %dq at %n, %n : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       }
       load warps 1 registers 40 {
         // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}

@@ -3,13 +3,19 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// TMA stores a buffer of its own. The next write waits until TMA has read it, and so does the end of the role. If another
-// buffer overlaps with it, threads store: a warp would have to wait for the stores of other warps.
+// TMA stores a buffer of its own if a test at run time allows it. The next write waits until TMA has read it, and so does
+// the end of the role. If another buffer overlaps with it, lanes store: a warp would have to wait for the stores of other
+// warps.
 // CHECK-LABEL: func.func @places
 // CHECK: scf.for
 // CHECK: sm.tma_store_wait %[[S:[0-9]+]] : !sm.shared<64x64xbf16, 128>
 // CHECK-NEXT: sm.write %{{.*}}, %[[S]]
-// CHECK: sm.copy_out %[[S]], %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 by_tma :
+// CHECK: %[[FITS:.*]] = sm.fits %[[O:.*]] at %[[C0:.*]], %[[I:.*]] from !sm.shared<64x64xbf16, 128> rows_of_warp 16 :
+// CHECK-NEXT: scf.if %[[FITS]] {
+// CHECK-NEXT: sm.tma_store %[[S]], %[[O]][%[[I]], %[[C0]]] rows_of_warp 16 :
+// CHECK-NEXT: } else {
+// CHECK-NEXT: sm.copy_out %[[S]], %[[O]][%[[I]], %[[C0]]] [64, 64] rows_of_warp 16 :
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.write
 // CHECK: sm.copy_out %{{.*}}, %{{.*}}[%{{.*}}] [64, 64] rows_of_warp 16 :
 // CHECK-NOT: sm.tma_store_wait
@@ -52,7 +58,7 @@ module attributes {tile.num_warps = 4 : i64} {
 // Threads store tiles that overlap in different iterations, tiles of a tensor that another op accesses, and tiles that
 // all threads copy together. Without roles, TMA stores nothing.
 // CHECK-LABEL: func.func @others
-// CHECK-NOT: by_tma
+// CHECK-NOT: sm.tma_store
 !tile = !sm.shared<64x64xbf16, 128>
 module attributes {tile.num_warps = 4 : i64} {
   func.func @others(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %q: !tile.view<2xbf16>, %n: index) {
@@ -85,7 +91,7 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // The rows differ in each iteration, so tiles of different iterations may overlap, and lanes store them.
 // CHECK-LABEL: func.func @other_rows(
-// CHECK-NOT: by_tma
+// CHECK-NOT: sm.tma_store
 module attributes {tile.num_warps = 4 : i64} {
   func.func @other_rows(%o: !tile.view<2xbf16>, %n: index) {
     sm.roles {
@@ -118,12 +124,15 @@ module attributes {tile.num_warps = 4 : i64} {
 // CHECK-LABEL: func.func @without_a_loop(
 // CHECK-NOT: sm.tma_store_wait
 // CHECK: sm.copy_out
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.tma_store_wait %[[S:[0-9]+]] : !sm.shared<64x64xbf16, 128>
 // CHECK-NEXT: sm.write %{{.*}}, %[[S]]
 // CHECK-NOT: sm.tma_store_wait
 // CHECK: scf.if
-// CHECK: sm.copy_out %[[T:[0-9]+]], %{{.*}} by_tma
-// CHECK: }
+// CHECK: sm.tma_store %[[T:[0-9]+]],
+// CHECK: sm.copy_out
+// CHECK-NEXT: }
+// CHECK-NEXT: }
 // CHECK-NEXT: sm.tma_store_wait %[[T]] : !sm.shared<64x64xbf16, 128>
 // CHECK-NEXT: sm.write %{{.*}}, %[[T]]
 !tile = !sm.shared<64x64xbf16, 128>
@@ -156,7 +165,7 @@ module attributes {tile.num_warps = 4 : i64} {
 
 // The end of a role also waits for additions by TMA.
 // CHECK-LABEL: func.func @additions(
-// CHECK: sm.add_out
+// CHECK: sm.tma_add
 // CHECK-NEXT: sm.tma_store_wait{{$}}
 module attributes {tile.num_warps = 4 : i64} {
   func.func @additions(%sum: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>) {
@@ -164,7 +173,49 @@ module attributes {tile.num_warps = 4 : i64} {
     sm.roles {
       compute warps 4 registers 240 {
         %c0 = arith.constant 0 : index
-        sm.add_out %x, %b, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        %zero = arith.constant 0 : i32
+        sm.write %x, %b staggered : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+        sm.tma_add %b layout #c, %sum at %zero, %zero : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The wait for the first buffer counts the younger store of the second one. So where lanes copy that tile, they close a
+// commit group, too. No store comes between that of the second buffer and its wait.
+// CHECK-LABEL: func.func @a_counted_store(
+// CHECK: sm.tma_store %[[S:[0-9]+]],
+// CHECK-NEXT: } else {
+// CHECK-NEXT: sm.copy_out %[[S]],
+// CHECK-NEXT: }
+// CHECK: sm.tma_store %[[T:[0-9]+]],
+// CHECK-NEXT: } else {
+// CHECK-NEXT: sm.copy_out %[[T]],
+// CHECK-NEXT: sm.tma_commit
+// CHECK-NEXT: }
+!tile = !sm.shared<64x64xbf16, 128>
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @a_counted_store(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %n: index) {
+    sm.roles {
+      compute warps 4 registers 240 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !tile
+        %t = sm.alloc {offset = 8192 : i64} : !tile
+        scf.for %i = %c0 to %n step %c64 {
+          sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+          sm.write %x, %t : tensor<64x64xbf16, #c>, !tile
+          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+          sm.copy_out %t, %p[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+        }
       }
       load warps 1 registers 24 {
       }

@@ -25,8 +25,8 @@ bool cuda::startsAtBox(TypedValue<tile::ViewType> view, Value column) {
 
 /// Returns the number of columns that TMA sees. A tile that starts at column 0 is as wide as its tensor for this use,
 /// and the padding next to it must be 0. Other tiles have no such limit.
-static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
-  return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
+static int64_t columnsFrom(Value column, ArrayRef<int64_t> shape) {
+  return matchPattern(column, m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
 static sm::SharedType tileOf(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile(); }
@@ -46,26 +46,21 @@ bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().si
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
   return {load.getView(), tileOf(load), sm::boxRows(load.getView(), shape.front()),
-          load.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(load.getPosition(), shape)};
+          load.getTmaOnly() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
 }
 
-/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
+/// Returns the tensor map of the `sm.producer_load` with `tma_only` that this op asks about. The map has no column
 /// limit, not even for a tile that starts at column 0.
-static TensorMap mapOf(sm::FallbackCopyOp op) {
-  return {op.getView(), op.getTile().getType(), sm::boxRows(op.getView(), op.getShape().front()),
-          TensorMap::kAllColumns};
-}
-
-/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op reads.
-static TensorMap mapOf(sm::ReadOrLoadOp op) {
-  sm::SharedType tile = op.getShared().getType();
+static TensorMap mapOf(sm::IsLoadedOp op) {
+  sm::SharedType tile = op.getTile().getType();
   return {op.getView(), tile, sm::boxRows(op.getView(), tile.getShape().front()), TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
-static TensorMap mapOf(sm::CopyOutOp copy) {
-  return {copy.getView(), copy.getShared().getType(), static_cast<int64_t>(*copy.getRowsOfWarp()),
-          columnsOf(copy.getPosition(), copy.getShape())};
+static TensorMap mapOf(sm::TmaStoreOp store) {
+  sm::SharedType tile = store.getShared().getType();
+  return {store.getView(), tile, static_cast<int64_t>(store.getRowsOfWarp()),
+          columnsFrom(store.getPosition().back(), tile.getShape())};
 }
 
 TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsInside) {
@@ -74,12 +69,18 @@ TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsI
   return map;
 }
 
-static TensorMap mapOf(sm::AddOutOp add) {
-  return TensorMap::ofAdditions(tile::rootOf(add.getView()), add.getShared().getType(), sm::hasEnd(add.getView()));
-}
-
 static TensorMap mapOf(sm::TmaAddOp add) {
   return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.endsInside());
+}
+
+static TensorMap mapOf(sm::FitsOp fits) {
+  const auto tile = cast<sm::SharedType>(fits.getBuffer());
+  if (!fits.getRowsOfWarp())
+    return TensorMap::ofAdditions(fits.getTensor(), tile, fits.getEndsInside());
+  TensorMap map(fits.getTensor(), tile, static_cast<int64_t>(*fits.getRowsOfWarp()),
+                columnsFrom(fits.getIndices().front(), tile.getShape()));
+  map.endsInside = fits.getEndsInside();
+  return map;
 }
 
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
@@ -94,11 +95,7 @@ void Threads::findTensorMaps() {
     const int64_t bit = add(mapOf(load));
     neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
   });
-  source_.walk([&](sm::CopyOutOp copy) {
-    if (copy.getByTma())
-      add(mapOf(copy));
-  });
-  source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
+  source_.walk([&](sm::TmaStoreOp op) { add(mapOf(op)); });
   source_.walk([&](sm::TmaAddOp op) { add(mapOf(op)); });
 }
 
@@ -178,16 +175,16 @@ static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   addEnd(t, coordinates[1], t.s.toI32(count), end, coordinates);
 }
 
-SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
-  SmallVector<Value> coordinates = llvm::map_to_vector(
-      indicesOf(view, position), [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, bool areTested) {
+  SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(view, position), [&](Value index) {
+    return areTested ? t.s.toI32(t.scalar(index)) : clampToCoordinate(t, t.scalar(index));
+  });
   addEnd(t, view, coordinates);
   return coordinates;
 }
 
-/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where TMA can move the
-/// tile.
-template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op op, Value row) {
+/// Returns the coordinates of an element `row` (i32) rows after the first one of a tile that TMA can store.
+static SmallVector<Value> testedCoordinatesOf(Threads &t, sm::TmaStoreOp op, Value row) {
   SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
                                                        [&](Value index) { return t.s.toI32(t.scalar(index)); });
   coordinates[1] = t.s.add(coordinates[1], row);
@@ -256,20 +253,25 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Valu
     forEachBox(t, type, slot.address, boxes, rows, copy);
 }
 
-/// Returns the first row of this warp.
-static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
-  return t.s.mul(t.warp(), static_cast<int64_t>(*copy.getRowsOfWarp()));
-}
+/// Returns the first row of this warp, of which each has `rows`.
+static Value rowOfWarp(Threads &t, uint64_t rows) { return t.s.mul(t.warp(), static_cast<int64_t>(rows)); }
 
-void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
+/// Starts the TMA copies of this warp's rows to global memory.
+static LogicalResult lower(Threads &t, sm::TmaStoreOp op) {
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
-  Value row = rowOfWarp(t, copy), place = t.s.mul(row, sm::kPanelBytes);
-  place = t.s.add(place, t.sharedAddress(copy.getShared()));
-  const auto rows = static_cast<int64_t>(*copy.getRowsOfWarp());
-  forEachBox(t, copy.getShared().getType(), place, testedCoordinatesOf(t, copy, row), rows,
-             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
+  const uint64_t rows = op.getRowsOfWarp();
+  Value row = rowOfWarp(t, rows), place = t.s.mul(row, sm::kPanelBytes);
+  place = t.s.add(place, t.sharedAddress(op.getShared()));
+  forEachBox(t, op.getShared().getType(), place, testedCoordinatesOf(t, op, row), static_cast<int64_t>(rows),
+             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(op)), at, place); });
   t.gpu.commitBoxes();
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::TmaCommitOp) {
+  t.gpu.commitBoxes();
+  return success();
 }
 
 /// Returns the first row and column of a warp's fragments (i32).
@@ -278,60 +280,67 @@ static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid
   return {row, t.s.mul(t.s.div(warp, grid.warpsM), 16 * grid.columns)};
 }
 
-/// Returns the boxes of what a warp holds of a tile in this layout. `coordinatesFrom` returns the coordinates of its
-/// first row.
-template <class Op>
-static SmallVector<AddedBox> boxesOf(Threads &t, Op add, sm::LayoutAttr layout, Value warp,
-                                     function_ref<SmallVector<Value>(Value)> coordinatesFrom) {
-  const sm::Fragments grid = *sm::warpgroupFragments(layout);
-  sm::SharedType type = add.getShared().getType();
+/// A box that TMA adds to a tensor: its coordinates there, and its address in shared memory.
+using AddedBox = std::pair<SmallVector<Value>, Value>;
+
+/// Returns the boxes of what `warp` holds of the tile.
+static SmallVector<AddedBox> boxesOf(Threads &t, sm::TmaAddOp op, Value warp) {
+  const sm::Fragments grid = *sm::warpgroupFragments(op.getLayout());
+  sm::SharedType type = op.getShared().getType();
   const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
   auto [row, column] = startOfWarp(t, grid, warp);
   Value place = t.s.add(t.s.mul(t.s.div(column, width), panelBytes), t.s.mul(row, sm::kPanelBytes));
-  place = t.s.add(place, t.sharedAddress(add.getShared()));
-  SmallVector<Value> first = coordinatesFrom(row);
+  place = t.s.add(place, t.sharedAddress(op.getShared()));
+  SmallVector<Value> first = t.scalars(op.getCoordinates());
+  first[1] = t.s.add(first[1], row);
   first[0] = t.s.add(first[0], column);
   SmallVector<AddedBox> boxes;
   for (int64_t block = 0; block < grid.rows; ++block)
     for (int64_t panel = 0; panel < 16 * grid.columns / width; ++panel) {
-      AddedBox box{t.parameterOf(mapOf(add)), first};
-      box.at[0] = t.s.add(first[0], panel * width);
-      box.at[1] = t.s.add(first[1], block * grid.rowStride);
-      box.place = t.s.add(place, panel * panelBytes + block * grid.rowStride * sm::kPanelBytes);
-      boxes.push_back(std::move(box));
+      SmallVector<Value> at(first);
+      at[0] = t.s.add(first[0], panel * width);
+      at[1] = t.s.add(first[1], block * grid.rowStride);
+      boxes.emplace_back(at, t.s.add(place, panel * panelBytes + block * grid.rowStride * sm::kPanelBytes));
     }
   return boxes;
 }
 
-SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
-  return boxesOf(t, add, sm::layoutOf(add.getTile()), t.warp(),
-                 [&](Value row) { return testedCoordinatesOf(t, add, row); });
+/// Returns the boxes of this warp. They are computed next to the coordinates: between the store of lanes and the
+/// addition, the arithmetic would wait for the fence.
+static SmallVector<AddedBox> boxesOfWarp(Threads &t, sm::TmaAddOp op) {
+  OpBuilder::InsertionGuard guard(t.b);
+  Operation *last = nullptr;
+  for (Value coordinate : t.scalars(op.getCoordinates()))
+    if (Operation *at = coordinate.getDefiningOp(); at && at->getBlock() == t.b.getInsertionBlock())
+      last = last && at->isBeforeInBlock(last) ? last : at;
+  if (last)
+    t.b.setInsertionPointAfter(last);
+  return boxesOf(t, op, t.warp());
 }
 
-void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
-  for (const AddedBox &box : boxes)
-    t.gpu.addBox(box.map, box.at, box.place, predicate);
+static void addBoxes(Threads &t, sm::TmaAddOp op, ArrayRef<AddedBox> boxes, Value predicate) {
+  for (const auto &[at, place] : boxes)
+    t.gpu.addBox(t.parameterOf(mapOf(op)), at, place, predicate);
   t.gpu.commitBoxes();
 }
 
 static LogicalResult lower(Threads &t, sm::CoordinatesOp op) {
   for (auto [result, coordinate] :
-       llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition())))
+       llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition(), op.getTested())))
     t.define(result, coordinate);
   return success();
 }
 
-/// Each lane adds what one warp has written.
+/// Each warp adds what it has written, or each lane of the only warp adds what one warp has written.
 static LogicalResult lower(Threads &t, sm::TmaAddOp op) {
   const int64_t warps = sm::countOf(op.getLayout().getWarps());
+  if (t.warps() == warps) {
+    addBoxes(t, op, boxesOfWarp(t, op), t.isFirstLane());
+    return success();
+  }
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), warps)).thenBlock());
-  auto coordinatesFrom = [&](Value row) {
-    SmallVector<Value> at = t.scalars(op.getCoordinates());
-    at[1] = t.s.add(at[1], row);
-    return at;
-  };
-  addBoxes(t, boxesOf(t, op, op.getLayout(), t.lane(), coordinatesFrom), /*predicate=*/nullptr);
+  addBoxes(t, op, boxesOf(t, op, t.lane()), /*predicate=*/nullptr);
   return success();
 }
 
@@ -348,8 +357,18 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 }
 
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load); }
-Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
-Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
+
+static LogicalResult lower(Threads &t, sm::IsLoadedOp op) {
+  Value isLoaded = isBoxOf(t, op);
+  if (op.getInside()) {
+    const View view = t.view(op.getView());
+    for (auto [size, at, extent] :
+         llvm::zip_equal(view.sizes, t.scalars(op.getPosition()), op.getTile().getType().getShape()))
+      isLoaded = t.s.both(isLoaded, t.s.covers(size, at, extent));
+  }
+  t.define(op.getResult(), isLoaded);
+  return success();
+}
 
 /// Tests that a tensor map exists, and that all indices are coordinates. A GPU reports an illegal instruction for a box
 /// that is stored before the first row, column or matrix.
@@ -361,19 +380,15 @@ static Value areBoxesAt(Threads &t, const TensorMap &map, ArrayRef<Value> indice
   return areBoxes;
 }
 
-Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
-  SmallVector<Value> indices = t.scalars(indicesOf(copy.getView(), copy.getPosition()));
-  indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, copy)));
-  return areBoxesAt(t, mapOf(copy), indices);
-}
-
 static LogicalResult lower(Threads &t, sm::FitsOp op) {
-  const auto buffer = cast<sm::SharedType>(op.getBuffer());
-  const TensorMap map = TensorMap::ofAdditions(op.getTensor(), buffer, op.getEndsInside());
-  t.define(op.getResult(), areBoxesAt(t, map, t.scalars(op.getIndices())));
+  SmallVector<Value> indices = t.scalars(op.getIndices());
+  if (std::optional<uint64_t> rows = op.getRowsOfWarp())
+    indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, *rows)));
+  t.define(op.getResult(), areBoxesAt(t, mapOf(op), indices));
   return success();
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {
-  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::FitsOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp, sm::IsLoadedOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

@@ -8,31 +8,16 @@ namespace tegula::cuda {
 
 /// Returns true if `column` is provably one at which a box may begin: a multiple of 16 bytes.
 bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
-/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
-mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
 /// multiple of 16 bytes.
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
-mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
-mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 /// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
 bool isVector(sm::ProducerLoadOp load);
 /// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
-/// Starts the TMA copies of this warp's rows to global memory.
-void storeBoxes(Threads &t, sm::CopyOutOp copy);
 /// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension
-/// first.
-llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position);
-/// A box that TMA adds to a tensor.
-struct AddedBox {
-  mlir::Value map;
-  llvm::SmallVector<mlir::Value> at; ///< Its coordinates in the tensor.
-  mlir::Value place;                 ///< Its address in shared memory.
-};
-/// Returns the boxes of this warp's elements.
-llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add);
-/// Starts the TMA additions of boxes that lanes have written, in threads in which the predicate is true.
-void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes, mlir::Value predicate);
+/// first. They are clamped unless a test has shown that they need not be.
+llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position,
+                                             bool areTested = false);
 
 } // namespace tegula::cuda

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.copy_in and sm.copy_out: tiles between a view and shared memory. If the view allows it, threads copy
 // chunks of 16 bytes, and consecutive threads copy along the row of a panel. Otherwise they copy single elements.
-#include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
@@ -282,17 +281,9 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
   if (rowsOfWarp != 0 && failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getShared().getType())))
     return failure();
-  const View view = t.view(op.getView());
-  const Warps warps{t.warp(), t.warps(), rowsOfWarp};
-  auto byThreads = [&] {
-    Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
-    if (op.getAlwaysCommits())
-      t.gpu.commitBoxes();
-  };
-  if (op.getByTma())
-    t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
-  else
-    byThreads();
+  Copy(t, t.sharedPlace(op.getShared()), t.view(op.getView()), position, op.getShape(), /*out=*/true,
+       {t.warp(), t.warps(), rowsOfWarp})
+      .emit();
   return success();
 }
 
@@ -312,11 +303,8 @@ static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();
-  auto isThere = [] {};
-  t.either(isBox(t, op), isThere, [&] {
-    plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
-    t.gpu.syncWarp();
-  });
+  plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
+  t.gpu.syncWarp();
   return success();
 }
 

@@ -247,7 +247,14 @@ static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) 
   return words;
 }
 
-static LogicalResult lower(Threads &t, tile::LoadOp op) {
+/// Loads the tile element by element, with coordinates that take no register anywhere else.
+static void loadRarely(Threads &t, tile::LoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, t.recomputePlace(tile).origin);
+  t.define(op, loadTile(t, tile, op.getFillAttr(), window, /*isWhole=*/false));
+}
+
+static void loadInParts(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
@@ -265,13 +272,11 @@ static LogicalResult lower(Threads &t, tile::LoadOp op) {
   auto slow = [&] { return t.packed(loadTile(t, tile, op.getFillAttr(), window, false)); };
   SmallVector<Type> types(words, word);
   t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
-  return success();
 }
 
-SmallVector<Value> cuda::loadElements(Threads &t, Value view, ValueRange position, RankedTensorType tile,
-                                      TypedAttr fill) {
-  Window window(t, t.view(view), t.scalars(position), tile, t.recomputePlace(tile).origin);
-  return loadTile(t, tile, fill, window, /*isWhole=*/false);
+static LogicalResult lower(Threads &t, tile::LoadOp op) {
+  op->hasAttr(tile::rare) ? loadRarely(t, op) : loadInParts(t, op);
+  return success();
 }
 
 /// Returns true if each `count` registers from a multiple of this number on hold one condition.

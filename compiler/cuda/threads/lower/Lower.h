@@ -79,9 +79,6 @@ mlir::Value log(Threads &t, mlir::Value x);
 mlir::Value tanh(Threads &t, mlir::Value x);
 mlir::Value divide(Threads &t, mlir::Value x, mlir::Value y);
 
-/// Loads a tile from global memory, element by element. Without `fill`, elements outside the view are 0.
-llvm::SmallVector<mlir::Value> loadElements(Threads &t, mlir::Value view, mlir::ValueRange position,
-                                            mlir::RankedTensorType tile, mlir::TypedAttr fill);
 /// Copies the tile of a producer load by plain accesses of one warp.
 void copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot);
 

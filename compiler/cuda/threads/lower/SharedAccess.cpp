@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.read and sm.write: tiles between registers and shared memory.
-#include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
@@ -145,32 +144,6 @@ static LogicalResult lower(Threads &t, sm::ReadOp op) {
   return success();
 }
 
-/// Returns an i1: true if the slot has what `op` returns. TMA fills with zeros only.
-static Value isInSlot(Threads &t, sm::ReadOrLoadOp op) {
-  Value isInSlot = isBox(t, op);
-  TypedAttr fill = op.getFillAttr();
-  if (!fill || fill == t.b.getZeroAttr(fill.getType()))
-    return isInSlot;
-  const View view = t.view(op.getView());
-  for (auto [size, at, extent] :
-       llvm::zip_equal(view.sizes, t.scalars(op.getPosition()), op.getResult().getType().getShape()))
-    isInSlot = t.s.both(isInSlot, t.s.covers(size, at, extent));
-  return isInSlot;
-}
-
-static LogicalResult lower(Threads &t, sm::ReadOrLoadOp op) {
-  RankedTensorType tile = op.getResult().getType();
-  const Type element = tile.getElementType();
-  Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
-  SharedTile shared(t, t.sharedPlace(op.getShared()), origin);
-  auto read = [&] { return t.packed(readRuns(t, tile, shared)); };
-  auto load = [&] { return t.packed(loadElements(t, op.getView(), op.getPosition(), tile, op.getFillAttr())); };
-  auto [word, words] = Threads::packedType(element, registerCount(tile));
-  SmallVector<Value> values = t.either(isInSlot(t, op), SmallVector<Type>(words, word), read, load);
-  t.define(op.getResult(), t.unpacked(element, registerCount(tile), values));
-  return success();
-}
-
 //===-- sm.write --------------------------------------------------------------------------------------------------===//
 
 /// Returns how many coordinates along `dim`, from 0 on and without a gap, the layout reaches; at most `size`.
@@ -280,11 +253,6 @@ void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
   }
 }
 
-static LogicalResult lower(Threads &t, sm::WriteOp op) {
-  writeTile(t, op.getTile(), t.sharedPlace(op.getShared()));
-  return success();
-}
-
 void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   auto tile = cast<RankedTensorType>(held.getType());
   ArrayRef<Value> registers = t.registers(held);
@@ -304,20 +272,12 @@ void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   });
 }
 
-/// Writes the tile to the buffer, from which this warp adds it by TMA.
-static LogicalResult lower(Threads &t, sm::AddOutOp op) {
-  if (!startsAtBox(op.getView(), op.getPosition().back()))
-    return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
-  const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
-  t.gpu.waitBoxes();
-  t.gpu.syncWarp();
-  writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
-  t.gpu.fenceAsync();
-  t.gpu.syncWarp();
-  addBoxes(t, boxes, t.isFirstLane());
+static LogicalResult lower(Threads &t, sm::WriteOp op) {
+  const SharedPlace place = t.sharedPlace(op.getShared());
+  op.getStaggered() ? writeStaggered(t, op.getTile(), place) : writeTile(t, op.getTile(), place);
   return success();
 }
 
 void cuda::addSharedAccessLowerings(Lowerings &known) {
-  known.add<sm::ReadOp, sm::ReadOrLoadOp, sm::WriteOp, sm::AddOutOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ReadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
 }

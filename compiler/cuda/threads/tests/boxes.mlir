@@ -36,7 +36,12 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         sm.proxy_fence
         sm.barrier warp
         %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
-        sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i, %head from !sm.shared<64x128xbf16, 128> rows_of_warp 16 : !tile.view<3xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %matrix[%i, %c0] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        }
         sm.tma_store_wait
       }
       load warps 1 registers 24 {
@@ -51,8 +56,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Threads store what is not marked for TMA. A wait has the number of stores that may still run, so the store closes a
-// commit group on both sides.
+// A wait has the number of stores that may still run, so the store closes a commit group on both sides.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 0, 0, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
@@ -88,8 +92,13 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
           sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.proxy_fence
           sm.barrier warp
-          sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 by_tma {always_commits}
-            : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          %fits = sm.fits %o at %c0, %i from !sm.shared<64x64xbf16, 128> rows_of_warp 16 : !tile.view<2xbf16>
+          scf.if %fits {
+            sm.tma_store %s, %o[%i, %c0] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          } else {
+            sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+            sm.tma_commit
+          }
           sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
           sm.barrier warp
           sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
@@ -132,7 +141,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK-NEXT: %[[LANE0:.*]] = arith.cmpi eq,
-// CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
+// CHECK: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
 // CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
 // CHECK-NOT: cp.reduce
 // CHECK: cp.async.bulk.commit_group;
@@ -151,7 +160,13 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
         %fits = sm.fits %o at %c0, %c0, %n, %head from !sm.shared<64x128xf32, 128> : !tile.view<3xf32>
         scf.for %i = %c0 to %n step %c64 {
           scf.if %fits {
-            sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+            %at:3 = sm.coordinates %matrix[%i, %c0] tested : !tile.view<2xf32> -> i32, i32, i32
+            sm.tma_store_wait %s : !sm.shared<64x128xf32, 128>
+            sm.barrier warp
+            sm.write %x, %s staggered : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>
+            sm.proxy_fence
+            sm.barrier warp
+            sm.tma_add %s layout #c, %o at %at#0, %at#1, %at#2 : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
           } else {
             tile.atomic_add %x, %matrix[%i, %c0] {tile.rare} : tensor<64x128xf32, #c>, !tile.view<2xf32>
           }
@@ -301,7 +316,12 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
         sm.barrier warp
         %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
         %rows = tile.rows %matrix[%begin, %end] : !tile.view<2xbf16>
-        sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 by_tma : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i, %head from !sm.shared<64x128xbf16, 128> rows_of_warp 16 ends_inside : !tile.view<3xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %rows[%i, %c0] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        }
       }
       load warps 1 registers 24 {
       }

@@ -110,9 +110,17 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     sm.roles {
       compute warps 4 registers 240 barrier 1 {
         %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
-        sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %loaded = sm.is_loaded %k, %v[%j, %j] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        scf.if %loaded {
+        } else {
+          sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        }
         %c0 = arith.constant 0 : index
-        sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %again = sm.is_loaded %k, %v[%j, %c0] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        scf.if %again {
+        } else {
+          sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        }
         %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
         sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
@@ -160,8 +168,14 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
       compute warps 4 registers 240 barrier 1 {
         %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
         %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64xf32, 0>>
-        %x = sm.read_or_load %k, %row[%j] {fill = 0x7F800000 : f32}
-          : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #v>
+        %loaded = sm.is_loaded %k, %row[%j] inside : !sm.shared<64xf32, 0>, !tile.view<1xf32>
+        %x = scf.if %loaded -> tensor<64xf32, #v> {
+          %read = sm.read %k : !sm.shared<64xf32, 0> -> tensor<64xf32, #v>
+          scf.yield %read : tensor<64xf32, #v>
+        } else {
+          %load = tile.load %row[%j] {fill = 0x7F800000 : f32, tile.rare} : !tile.view<1xf32> -> tensor<64xf32, #v>
+          scf.yield %load : tensor<64xf32, #v>
+        }
         sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64xf32, 0>>
         tile.store %x, %row[%j] : tensor<64xf32, #v>, !tile.view<1xf32>
       }
