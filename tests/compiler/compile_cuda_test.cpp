@@ -116,7 +116,7 @@ TEST(CompileCuda, EveryPhaseCanBePrinted) {
   EXPECT_THAT(text("ptx"), HasSubstr(".visible .entry product("));
 }
 
-constexpr const char *kArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"};
+constexpr const char *kArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"};
 
 TEST(CompileCuda, EveryArchIsNamedInItsPtx) {
   for (const char *arch : kArchs)
@@ -539,8 +539,9 @@ TEST(CompileCuda, WhatAPhaseLeavesIsVerified) {
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   CompileRequest r = request();
   r.target.arch = "sm_75";
-  expectRefusal(r, ErrorCode::invalid_argument,
-                "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120");
+  expectRefusal(
+      r, ErrorCode::invalid_argument,
+      "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120");
   r = request();
   r.target.features = "+ptx90";
   expectRefusal(r, ErrorCode::invalid_argument, "features: the cuda target has none");
