@@ -232,7 +232,7 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   r = request();
   r.target.arch = "sm_90";
   r.schedule.roles = Roles::load;
-  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a has instructions for, not sm_90");
+  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a and sm_100a have instructions for, not sm_90");
   r.schedule = {.overlap = Overlap::pingpong};
   expectRefusal(r, ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   r.schedule = {.optimistic_softmax = true};
