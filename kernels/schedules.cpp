@@ -100,7 +100,7 @@ int64_t kibOfLongRows(std::string_view program, const AttentionProblem &problem)
 int sharedKib(const Target &target) {
   if (target.arch == "sm_80")
     return 163;
-  return target.arch.starts_with("sm_90") || target.arch == "sm_100" ? 227 : 99;
+  return target.arch.starts_with("sm_90") || target.arch.starts_with("sm_100") ? 227 : 99;
 }
 
 bool isFor(const Row &row, const Target &target) {

@@ -143,6 +143,8 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
+  if (target_.hasTensorMemory)
+    module->setAttr(tile::hasTensorMemory, Builder(module.getContext()).getBoolAttr(true));
   chooseSchedule(module);
   Schedule schedule = chosen_;
   if (reports()) {
@@ -166,7 +168,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
 void GpuCompilation::chooseSchedule(ModuleOp module) {
   given_ = withOwnFields(request_.schedule, module);
   place_ = placeOfProgram(module);
-  const DefaultSchedule choice = tegula::chooseSchedule(module, given_, target_.arch == "sm_90a",
+  const DefaultSchedule choice = tegula::chooseSchedule(module, given_, target_.hasWgmma,
                                                         sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
   explain(module, choice.obstacles);
   obstacles_ = source_.remarks();
@@ -254,9 +256,10 @@ Status GpuCompilation::checkRoles(ModuleOp module) const {
   if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
     return Status(ErrorCode::invalid_argument,
                   "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
-  if (!hasRoles || target_.arch == "sm_90a")
+  if (!hasRoles || target_.hasWgmma || target_.hasTensorMemory)
     return {};
-  return Status(ErrorCode::unsupported, "roles is load, which only sm_90a has instructions for, not " + target_.arch);
+  return Status(ErrorCode::unsupported,
+                "roles is load, which only sm_90a and sm_100a have instructions for, not " + target_.arch);
 }
 
 /// Returns the TMA descriptions that the passes have written on the module (sm_90a).

@@ -2,92 +2,11 @@
 // Instructions of sm_90a that sm_80 does not have: TMA, mbarriers, warpgroups; and turns. All are inline assembly. LLVM
 // has intrinsics for some, but not for a wgmma with an operand in registers. Nor has it waits whose results depend on
 // the accumulators that they wait for.
-#include "compiler/emit/Instructions.h"
-
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "compiler/emit/Assembly.h"
 
 namespace tegula::emit {
 
 using namespace mlir;
-
-namespace {
-
-/// An inline assembly under construction. Its operands are numbered after its results.
-class Assembly {
-public:
-  /// The results are f32.
-  explicit Assembly(ImplicitLocOpBuilder &b, size_t results = 0) : Assembly(b, results, b.getF32Type()) {}
-  Assembly(ImplicitLocOpBuilder &b, size_t results, Type type) : b_(b), results_(results), type_(type) {
-    for (size_t i = 0; i < results; ++i)
-      constrain("=" + letterOf(type));
-  }
-
-  std::string input(Value value) {
-    constrain(letterOf(value.getType()));
-    operands_.push_back(value);
-    return "$" + std::to_string(count_ - 1);
-  }
-
-  /// Adds inputs. Returns `{$n, $n+1, ...}`.
-  std::string inputs(ValueRange values) {
-    std::string text;
-    for (Value value : values)
-      text += (text.empty() ? "" : ", ") + input(value);
-    return "{" + text + "}";
-  }
-
-  /// Lets the results start with these values.
-  void tie(ValueRange values) {
-    for (auto [i, value] : llvm::enumerate(values)) {
-      constrain(std::to_string(i));
-      operands_.push_back(value);
-    }
-  }
-
-  std::string results() const {
-    std::string text;
-    for (size_t i = 0; i < results_; ++i)
-      text += (i ? ", $" : "$") + std::to_string(i);
-    return "{" + text + "}";
-  }
-
-  SmallVector<Value> create(const Twine &text, bool touchesMemory = true) {
-    Type type;
-    if (results_)
-      type = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(results_, type_));
-    if (touchesMemory)
-      constrain("~{memory}");
-    op_ = LLVM::InlineAsmOp::create(b_, type, operands_, text.str(), constraints_, /*has_side_effects=*/true,
-                                    /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                    LLVM::AsmDialectAttr(), ArrayAttr());
-    SmallVector<Value> values;
-    for (size_t i = 0; i < results_; ++i)
-      values.push_back(LLVM::ExtractValueOp::create(b_, op_.getRes(), i));
-    return values;
-  }
-
-  /// Sets a unit attribute on the op that `create` has made.
-  void mark(StringRef attribute) { op_->setAttr(attribute, b_.getUnitAttr()); }
-
-private:
-  static std::string letterOf(Type type) {
-    return type.isInteger(1) ? "b" : type.isInteger(32) ? "r" : type.isF32() ? "f" : "l";
-  }
-
-  void constrain(const std::string &constraint) {
-    constraints_ += (constraints_.empty() ? "" : ",") + constraint;
-    ++count_;
-  }
-
-  ImplicitLocOpBuilder &b_;
-  size_t results_, count_ = 0;
-  Type type_;
-  std::string constraints_;
-  SmallVector<Value> operands_;
-  LLVM::InlineAsmOp op_;
-};
-
-} // namespace
 
 //===-- Copies ---------------------------------------------------------------------------------------------------===//
 

@@ -65,6 +65,9 @@ struct GpuTarget {
   std::string ptx;     ///< The oldest version of PTX that has what we use, such as "8.1".
   int64_t number;      ///< 90
   int64_t sharedBytes; ///< The most bytes of shared memory that one thread block may have.
+  /// True if it has what roles need: TMA, and products that run beside the threads. Those of warpgroups (wgmma), or
+  /// those with accumulators in tensor memory (tcgen05).
+  bool hasWgmma = false, hasTensorMemory = false;
 };
 
 /// Returns the GPU to compile for. Returns invalid_argument with the legal names unless `arch` is empty or one of them.

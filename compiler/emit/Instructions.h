@@ -24,6 +24,14 @@ struct WgmmaType {
   std::optional<std::array<bool, 2>> transposes;
 };
 
+/// The operands of a tcgen05.mma of 128 rows: the word for their element type, the columns of the result, and for each
+/// operand whether the depth lies along its rows in shared memory.
+struct TensorMma {
+  llvm::StringRef element;
+  unsigned columns;
+  std::array<bool, 2> transposes;
+};
+
 /// A builder of GPU instructions. They are emitted at the insertion point of `b`.
 class Instructions {
 public:
@@ -132,6 +140,24 @@ public:
   void commitMmas();
   /// Waits until at most `pending` commit groups are not finished. Returns `sums`, which are then valid.
   llvm::SmallVector<mlir::Value> waitMmas(unsigned pending, mlir::ValueRange sums);
+
+  //===-- sm_100a: tensor memory ---------------------------------------------------------------------------------===//
+  /// Allocates columns of tensor memory, a power of 2 from 32 on, and writes their address to shared memory. Waits
+  /// until they are free. A warp executes it.
+  void allocateTensor(mlir::Value shared, unsigned columns);
+  /// Says that the thread block allocates no more, so that others may. A warp executes it.
+  void relinquishTensor();
+  void freeTensor(mlir::Value address, unsigned columns);
+  /// Starts one step of tcgen05.mma, m128nNk16. `to` is an address in tensor memory, `a` and `b` are low words of
+  /// descriptors. It adds to what is there if `accumulate`, an i1, is true. One lane executes it.
+  void multiplyToTensor(const TensorMma &type, mlir::Value to, mlir::Value a, mlir::Value b, mlir::Value accumulate);
+  /// Arrives at the mbarrier when the products that this thread has started are over.
+  void commitTensor(mlir::Value mbarrier);
+  /// Loads `count` columns, f32, of the warp's 32 lanes of tensor memory, and waits for them.
+  llvm::SmallVector<mlir::Value> loadTensor(mlir::Value address, unsigned count);
+  /// Orders accesses to tensor memory before the thread meets others, and after it has.
+  void fenceTensorBefore();
+  void fenceTensorAfter();
 
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// Returns the value that lane ^ mask has, for any element type of a tile.

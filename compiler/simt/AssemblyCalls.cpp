@@ -49,6 +49,8 @@ private:
       return lowerCopy(s);
     if (first == "wgmma")
       return lowerMma(s);
+    if (first == "tcgen05")
+      return lowerTensor(s);
     return lowerOrder(s);
   }
 
@@ -395,6 +397,57 @@ private:
          std::array{calls_.site("wgmma.mma_async"), calls_.pack(calls_.product(), product), registers});
     unpackResults(registers);
     return success();
+  }
+
+  //===-- Tensor memory -------------------------------------------------------------------------------------------===//
+
+  LogicalResult lowerTensor(const AsmStatement &s) {
+    if (s.is("tcgen05.alloc"))
+      call(&SimtOps::tensor_alloc,
+           std::array{calls_.site("tcgen05.alloc"), address(s.operands[0]), word(s.operands[1])});
+    else if (s.is("tcgen05.dealloc"))
+      call(&SimtOps::tensor_dealloc,
+           std::array{calls_.site("tcgen05.dealloc"), word(s.operands[0]), word(s.operands[1])});
+    else if (s.is("tcgen05.relinquish_alloc_permit"))
+      call(&SimtOps::tensor_relinquish, std::array{calls_.site("tcgen05.relinquish_alloc_permit")});
+    else if (s.is("tcgen05.commit"))
+      call(&SimtOps::tensor_commit, std::array{calls_.site("tcgen05.commit"), address(s.operands[0])});
+    else if (s.is("tcgen05.fence::before_thread_sync"))
+      lowerTensorFence(s, SimtTensorFence::before);
+    else if (s.is("tcgen05.fence::after_thread_sync"))
+      lowerTensorFence(s, SimtTensorFence::after);
+    else if (s.is("tcgen05.mma"))
+      return lowerTensorMma(s);
+    else if (s.is("tcgen05.ld.sync.aligned.32x32b"))
+      lowerTensorLoad(&SimtOps::tensor_load, std::array{calls_.site("tcgen05.ld"), address(s.operands[1]),
+                                                        calls_.i32(text_.results()), calls_.registers()});
+    else if (s.is("tcgen05.wait::ld"))
+      lowerTensorLoad(&SimtOps::tensor_wait_load,
+                      std::array{calls_.site("tcgen05.wait::ld"), calls_.i32(text_.results()), calls_.registers()});
+    else
+      return failure();
+    return success();
+  }
+
+  void lowerTensorFence(const AsmStatement &s, SimtTensorFence kind) {
+    call(&SimtOps::tensor_fence, std::array{calls_.site(s.mnemonic), calls_.i32(static_cast<int64_t>(kind))});
+  }
+
+  /// Lowers a product with the operands `[d], a, b, instruction descriptor, p`.
+  LogicalResult lowerTensorMma(const AsmStatement &s) {
+    if (!s.has("kind::f16") || s.operands.size() != 5)
+      return failure();
+    Type i64 = b_.getI64Type();
+    Value accumulate = LLVM::ZExtOp::create(b_, b_.getI32Type(), value(s.operands[4], b_.getI1Type()));
+    call(&SimtOps::tensor_mma, std::array{calls_.site("tcgen05.mma"), address(s.operands[0]), value(s.operands[1], i64),
+                                          value(s.operands[2], i64), word(s.operands[3]), accumulate});
+    return success();
+  }
+
+  /// Lowers a load, or the wait that makes its registers valid.
+  template <class Entry, size_t Count> void lowerTensorLoad(Entry entry, const std::array<Value, Count> &arguments) {
+    call(entry, arguments);
+    unpackResults(calls_.registers());
   }
 
   //===-- Order ---------------------------------------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/sm/Access.h"
 
+#include "compiler/sm/Roles.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -38,7 +39,7 @@ SmallVector<Access, 2> sm::accessesOf(Operation *op) {
   memory.getEffects(effects);
   for (const MemoryEffects::EffectInstance &effect : effects)
     if (auto *place = effect.getEffectValue<OpOperand *>();
-        place && isa<SharedType, ChannelType, tile::ViewType>(place->get().getType()))
+        place && isa<SharedType, TensorMemoryType, ChannelType, tile::ViewType>(place->get().getType()))
       addEffect(effect, place, engine, accesses);
   return accesses;
 }
@@ -158,6 +159,7 @@ Engine ProducerLoadOp::getEngine() { return Engine::tma; }
 Engine TmaAddOp::getEngine() { return Engine::tma; }
 Engine TmaStoreOp::getEngine() { return Engine::tma; }
 Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
+Engine Tcgen05Op::getEngine() { return Engine::tensorCores; }
 
 //===-- Orders ---------------------------------------------------------------------------------------------------===//
 
@@ -170,7 +172,8 @@ Order ProxyFenceOp::getOrder() { return {.fences = true}; }
 Order ReleaseOp::getOrder() { return {.meeting = meetsInWarp() ? Meeting::warp : Meeting::none}; }
 
 bool ReleaseOp::meetsInWarp() {
-  if (!getPerWarp())
+  std::optional<RoleRef> role = roleOf(*this);
+  if (!getPerWarp() || (role && role->hasProducts(Issuer::lane))) // One lane executes such a role.
     return false;
   // The fence says that lanes have read this tile, or another tile that is released with it.
   if (isa_and_present<ProxyFenceOp>((*this)->getPrevNode()))

@@ -24,12 +24,18 @@ enum class Engine : uint8_t {
   tensorCores,
 };
 
+/// Where a product in flight has its accumulators.
+enum class SumPlace : uint8_t { registers, tensorMemory };
+
+/// Who starts a product: all threads of whole warpgroups, or one lane.
+enum class Issuer : uint8_t { warpgroups, lane };
+
 /// The threads that an op waits for.
 enum class Meeting : uint8_t { none, warp, role };
 
 /// One access of an op to memory.
 struct Access {
-  mlir::OpOperand *place; ///< A view of a tensor, or a tile in shared memory.
+  mlir::OpOperand *place; ///< A view of a tensor, or a tile in shared memory or tensor memory.
   AccessKind kind;
   Engine engine = Engine::none;
   bool isOfSlot = false; ///< The mbarriers of a ring order the access.

@@ -25,8 +25,9 @@ def Sm_AsyncInterface : OpInterface<"AsyncOpInterface"> {
 
 def Sm_AsyncProduct : OpInterface<"AsyncProduct", [Sm_AsyncInterface]> {
   let description = [{
-    A matrix product that goes on after its op, and adds to accumulators in flight. Passes that order products, or
-    decide how their operands get to shared memory, know no other property of them.
+    A matrix product that goes on after its op. It adds to accumulators in flight, a value that threads hold and that
+    one op consumes, or to accumulators that are a place in tensor memory. Whole warpgroups start it, or one lane.
+    Passes that order products, or decide how their operands get to shared memory, know no other property of them.
   }];
   let cppNamespace = "::tegula::sm";
   let methods = [
@@ -37,8 +38,12 @@ def Sm_AsyncProduct : OpInterface<"AsyncProduct", [Sm_AsyncInterface]> {
     InterfaceMethod<"Returns the number of products in each sum.", "uint64_t", "getDepth">,
     InterfaceMethod<"Returns true if the left operand is stored by columns.", "bool", "getTransposeLhs">,
     InterfaceMethod<"Returns true if the right operand is stored by columns.", "bool", "getTransposeRhs">,
-    InterfaceMethod<"Returns the accumulators in flight.", "::mlir::Value", "getHandle">,
-    InterfaceMethod<"Returns the type of the accumulators.", "::mlir::RankedTensorType", "getSum">
+    InterfaceMethod<"Returns the accumulators in flight. Null if they are a place.", "::mlir::Value", "getHandle">,
+    InterfaceMethod<"Returns the type of the accumulators.", "::mlir::RankedTensorType", "getSum">,
+    InterfaceMethod<"Returns where the accumulators are.", "::tegula::sm::SumPlace", "getSumPlace", (ins), "",
+                    "return ::tegula::sm::SumPlace::registers;">,
+    InterfaceMethod<"Returns who starts the product.", "::tegula::sm::Issuer", "getIssuer", (ins), "",
+                    "return ::tegula::sm::Issuer::warpgroups;">
   ];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sizes of warps, warpgroups and their MMAs (PTX ISA, wgmma and setmaxnreg).
+// The sizes of warps, warpgroups, their MMAs and tensor memory (PTX ISA, wgmma, tcgen05 and setmaxnreg).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@ constexpr int64_t kWarpsPerWarpgroup = 4;
 constexpr int64_t kRowsPerWarp = 16; ///< Rows of an accumulator that a warp holds.
 constexpr int64_t kRowsPerWarpgroup = kWarpsPerWarpgroup * kRowsPerWarp;
 constexpr int64_t kMaxMmaColumns = 256; ///< Columns of an accumulator of wgmma.
+constexpr int64_t kTensorLanes = 128;   ///< Lanes of tensor memory: rows of an accumulator of tcgen05.
+constexpr int64_t kTensorColumns = 512; ///< Columns of tensor memory of a multiprocessor.
 constexpr int64_t kMinRegisters = 24;   ///< The fewest registers per thread that setmaxnreg accepts.
 constexpr int64_t kMaxRegisters = 256;  ///< The most that setmaxnreg accepts.
 

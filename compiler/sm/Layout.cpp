@@ -89,6 +89,12 @@ LayoutAttr tegula::sm::warpgroupLayout(MLIRContext *context, int64_t m, int64_t 
                     {{1, 4, 2}, {0, 8, 1}}, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
 }
 
+LayoutAttr tegula::sm::tensorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps) {
+  const int64_t warpgroups = warps / kWarpsPerWarpgroup, columns = n / warpgroups;
+  return makeLayout(context, {{1, columns, 1}}, {{0, kWarpSize, 1}},
+                    {{0, m / kWarpSize, kWarpSize}, {1, warpgroups, columns}});
+}
+
 namespace {
 /// Distributes threads (the lanes of a warp, or the warps) over dimensions.
 struct ThreadMapping {

@@ -57,6 +57,9 @@ LayoutAttr operandLayout(mlir::MLIRContext *context, int64_t m, int64_t k, int64
 /// taken. If that needs no repetition, the layout is that of `accumulatorLayout`. With warps_n = 1 it is also the
 /// layout of a left operand in registers.
 LayoutAttr warpgroupLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n);
+/// Returns the layout in which `warps` warps, a multiple of 4, read an m x n tile from tensor memory, where m is 128.
+/// Each lane holds columns of one row. Warpgroups take different columns.
+LayoutAttr tensorLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int64_t warps);
 /// Returns a layout in which each lane holds `vector` consecutive elements of the last dimension, and consecutive lanes
 /// follow each other in it. Warps take different rows, so a row stays within one warp. If the tile has fewer elements
 /// than there are threads, the remaining threads hold replicas.

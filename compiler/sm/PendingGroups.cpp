@@ -81,7 +81,7 @@ private:
       visitLoop(loop);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       visitBranch(branch);
-    else if (auto product = dyn_cast<AsyncProduct>(op))
+    else if (auto product = dyn_cast<AsyncProduct>(op); product && product.getHandle())
       ages_.start(product.getHandle());
     else if (auto store = dyn_cast<TmaStoreOp>(op))
       ages_.start(tile::rootOf(store.getShared()));

@@ -21,6 +21,9 @@ Events ProducerStoreOp::getEvents() {
     return {eventOf(Kind::store, *this)};
   return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::store, *this)};
 }
+Events ProducerAcquireOp::getEvents() { return {eventOf(Kind::waitEmpty, *this)}; }
+Events ProducerCommitOp::getEvents() { return {{Kind::fill, getChannel(), getSlot()}}; }
+Events WaitFullOp::getEvents() { return {eventOf(Kind::waitFull, *this)}; }
 Events ConsumeWorkOp::getEvents() { return {eventOf(Kind::waitFull, *this)}; }
 Events CloseOp::getEvents() { return {{Kind::waitEmpty, getChannel()}, {Kind::close, getChannel()}}; }
 Events NextOp::getEvents() { return {{Kind::next, getChannel()}}; }

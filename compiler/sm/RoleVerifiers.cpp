@@ -139,11 +139,11 @@ static LogicalResult verifyCarried(LoopLikeOpInterface loop) {
 /// Returns true if an op before `release`, in its block, and not before `async` waits for the accesses that `handle`
 /// stands for.
 static bool endsBefore(Value handle, Operation *async, ReleaseOp release) {
-  return llvm::any_of(handle.getUsers(), [&](Operation *user) {
-    Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*user);
-    return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release) &&
-           !inBlock->isBeforeInBlock(async);
-  });
+  return handle && llvm::any_of(handle.getUsers(), [&](Operation *user) {
+           Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*user);
+           return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release) &&
+                  !inBlock->isBeforeInBlock(async);
+         });
 }
 
 /// Checks that no reader of the slot comes after the release, or is still at work then.
@@ -153,9 +153,10 @@ static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
     if (inBlock && release->isBeforeInBlock(inBlock))
       return reader->emitError("reads a tile after its slot was released").attachNote(release.getLoc())
              << "the release is here";
-    const bool isMma = isa<AsyncProduct>(reader);
-    if (inBlock && (isMma || isa<TmaAddOp>(reader)) &&
-        !endsBefore(isMma ? reader->getResult(0) : Value(wait.getResult()), inBlock, release))
+    auto mma = dyn_cast<AsyncProduct>(reader);
+    const bool isMma = mma != nullptr;
+    if (inBlock && (isMma || isa<TmaAddOp>(reader)) && !release.getAfterProducts() &&
+        !endsBefore(isMma ? mma.getHandle() : Value(wait.getResult()), inBlock, release))
       return release.emitError("releases a slot that ")
                  .append(isMma ? "an MMA in flight" : "TMA", " still reads")
                  .attachNote(reader->getLoc())
@@ -181,6 +182,8 @@ static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event
     return op->emitOpError("fills a slot in the role '")
            << role.name() << "' of " << role.warps() << " warps; a role of one warp may";
   auto release = dyn_cast<ReleaseOp>(*op);
+  if (release && release.getAfterProducts() && !role.hasProducts(Issuer::lane))
+    return op->emitOpError("waits for products in the role '") << role.name() << "', in which no lane starts one";
   if (release && !release.getPerWarp() && role.warpgroups() == 0)
     return op->emitOpError("needs per_warp in the role '") << role.name() << "', which has no whole warpgroup";
   ChannelOp channel = event.channel ? channelOf(event.channel) : ChannelOp();
@@ -195,9 +198,12 @@ static LogicalResult verifyEvent(RoleEventOpInterface op, const RoleEvent &event
 }
 
 static LogicalResult verifyProducts(RoleRef role, RolesOp roles) {
-  if (role.hasProducts() && role.warpgroups() == 0)
+  if (role.hasProducts(Issuer::warpgroups) && role.warpgroups() == 0)
     return roles.emitOpError("gives the role '")
            << role.name() << "' " << role.warps() << " warps; its MMAs need whole warpgroups of 4";
+  if (role.hasProducts(Issuer::lane) && role.warps() != 1)
+    return roles.emitOpError("gives the role '")
+           << role.name() << "' " << role.warps() << " warps; a lane of one warp starts its MMAs";
   return success();
 }
 
@@ -370,6 +376,17 @@ LogicalResult WordsOp::verify() {
     return emitOpError("reads ") << getWords().size() << " words; a slot of its channel has " << wordsOf(channel);
   return verifyByBarriers(*this);
 }
+
+/// Verifies an op of channels that pass no tile.
+template <class Op> static LogicalResult verifyIsSignal(Op op) {
+  if (op.getChannel().getType().getTile())
+    return op.emitOpError("needs a channel without tiles");
+  return verifyIsInRole(op);
+}
+
+LogicalResult ProducerAcquireOp::verify() { return verifyIsSignal(*this); }
+LogicalResult ProducerCommitOp::verify() { return verifyIsSignal(*this); }
+LogicalResult WaitFullOp::verify() { return verifyIsSignal(*this); }
 
 LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }
 

@@ -22,8 +22,11 @@ int64_t RoleRef::firstWarp() const {
   return sharesWarpgroup ? before.endWarp() : llvm::alignTo(before.endWarp(), kWarpsPerWarpgroup);
 }
 
-bool RoleRef::hasProducts() const {
-  return body().walk([](AsyncProduct) { return WalkResult::interrupt(); }).wasInterrupted();
+bool RoleRef::hasProducts(Issuer issuer) const {
+  WalkResult search = body().walk([&](AsyncProduct product) {
+    return product.getIssuer() == issuer ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
 }
 
 SmallVector<RoleRef> tegula::sm::rolesOf(RolesOp roles) {

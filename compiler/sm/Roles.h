@@ -30,8 +30,8 @@ public:
   int64_t endWarp() const { return firstWarp() + warps(); }
   /// Returns the number of whole warpgroups: 0 for a role of fewer than four warps.
   int64_t warpgroups() const { return warps() / kWarpsPerWarpgroup; }
-  /// Returns true if MMAs of warpgroups start in the role.
-  bool hasProducts() const;
+  /// Returns true if products start in the role that warpgroups, or a lane, start.
+  bool hasProducts(Issuer issuer) const;
   /// Returns the named barrier of the role, which `plan-shared` gives to each role of more than one warp.
   int64_t barrier() const;
   /// Returns the named barrier of the first warpgroup's turn; those of the other warpgroups follow.

@@ -100,6 +100,23 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
   }];
 }
 
+def Sm_TensorMemoryType : TypeDef<Sm_Dialect, "TensorMemory"> {
+  let mnemonic = "tensor_memory";
+  let summary = "accumulators, or a ring of them, in tensor memory";
+  let description = [{
+    `!sm.tensor_memory<2, 128, 64>` is a ring of two tiles of 128 rows and 64 columns of f32. A row is one of the 128
+    lanes of tensor memory, which have 512 columns of 32 bits. Only tensor cores write it (`sm.tcgen05`). A warp may
+    read 32 lanes: warp w of its warpgroup those from 32 * w on.
+  }];
+  let parameters = (ins "int64_t":$slots, "int64_t":$rows, "int64_t":$columns);
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns the columns that the ring takes: a power of 2, as tensor memory is allocated.
+    int64_t allocated() const;
+  }];
+  let assemblyFormat = "`<` $slots `,` $rows `,` $columns `>`";
+}
+
 def Sm_InflightType : TypeDef<Sm_Dialect, "Inflight"> {
   let mnemonic = "inflight";
   let summary = "the accumulators of an MMA that is in flight";
@@ -116,7 +133,8 @@ def Sm_ChannelType : TypeDef<Sm_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "a ring of slots through which warps pass tiles, or work indices, to other warps";
   let description = [{
-    `!sm.channel<2, !sm.shared<128x64xbf16, 128>>` has two slots of such a tile, `!sm.channel<2>` two work indices.
+    `!sm.channel<2, !sm.shared<128x64xbf16, 128>>` has two slots of such a tile, `!sm.channel<2>` two work indices, or
+    two slots that say only that accumulators in tensor memory are full or empty.
   }];
   let parameters = (ins "int64_t":$slots, OptionalParameter<"::tegula::sm::SharedType">:$tile);
   let assemblyFormat = "`<` $slots (`,` qualified($tile)^)? `>`";

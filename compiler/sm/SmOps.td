@@ -606,7 +606,8 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
     fills them, the roles `to` read them. A slot is empty again when each reading warpgroup has released it. If no role
     releases a slot, each is filled once, without waiting. With `per_warpgroup`, each warpgroup of `from` fills a part
     of each slot (`sm.producer_store`) and has a full mbarrier of its own, and there are no empty ones. `protocolOf`
-    counts the mbarriers and their arrivals.
+    counts the mbarriers and their arrivals. A slot of accumulators in tensor memory has no buffer here: products that a
+    lane starts fill it (`sm.producer_acquire`, `sm.producer_commit`), and an `sm.wait_full` waits for it.
 
     With `by_barriers`, named barriers hand over the only slot, so warps sleep while they wait, and need no phase. Whole
     warpgroups fill it (`sm.producer_store`), one warp reads it. It waits by an `sm.next`, and first releases the slot.
@@ -796,17 +797,27 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
     slot is filled again. With `per_warp`, therefore, each warp arrives.
 
     ```mlir
+    With `after_products`, the slot becomes empty later, when the products that the lane has started are over.
+
+    ```mlir
     sm.release %k[%slot] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     sm.release %k[%slot] per_warp : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    sm.release %k[%slot] per_warp after_products : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     ```
   }];
-  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp);
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp, UnitAttr:$after_products);
   let extraClassDeclaration = [{
     /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed
     /// an MMA together since they waited for the tile.
     bool meetsInWarp();
   }];
-  let assemblyFormat = "$channel `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($channel))";
+  let builders = [OpBuilder<(ins "::mlir::Value":$channel, "::mlir::Value":$slot, "bool":$per_warp), [{
+    build($_builder, $_state, channel, slot, per_warp, /*after_products=*/false);
+  }]>];
+  let assemblyFormat = [{
+    $channel `[` $slot `]` (`per_warp` $per_warp^)? (`after_products` $after_products^)? attr-dict
+    `:` qualified(type($channel))
+  }];
 }
 
 def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
@@ -922,6 +933,117 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async, Sm_AsyncProduct]> {
     $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict
     `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` qualified(type($acc))^)? `->` qualified(type($result))
   }];
+  let hasVerifier = 1;
+}
+
+//===-- Tensor memory ---------------------------------------------------------------------------------------------===//
+
+def Sm_Tcgen05Op : Sm_Op<"tcgen05", [
+    MemoryEffects<[MemRead, MemWrite]>, Sm_Async,
+    DeclareOpInterfaceMethods<Sm_AsyncProduct, ["getSumPlace", "getIssuer"]>]> {
+  let summary = "starts an MMA whose accumulators are in tensor memory";
+  let description = [{
+    Adds the product to what a slot of `sums` holds, or replaces it if `accumulates` is false. Operands are as in
+    `sm.wgmma`, both in shared memory. One lane starts the MMA, in a role of one warp. MMAs of a lane follow each other.
+    Nothing waits for a single one: an `sm.producer_commit` or an `sm.release after_products` arrives at a channel when
+    all MMAs that the lane has started are over.
+
+    ```mlir
+    sm.tcgen05 %a, %b depth 64 into %sums[%slot] accumulates %more {transpose_rhs}
+      : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, !sm.tensor_memory<1, 128, 128>
+    ```
+  }];
+  let arguments = (ins
+    Tile_Reads<Sm_SharedType>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth, Sm_TensorMemoryType:$sums,
+    I32:$slot, I1:$accumulates, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `depth` $depth `into` $sums `[` $slot `]` `accumulates` $accumulates attr-dict
+    `:` qualified(type($lhs)) `,` qualified(type($rhs)) `,` qualified(type($sums))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_TensorAllocOp : Sm_Op<"tensor_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "columns of tensor memory";
+  let description = [{
+    Waits until other program instances have left enough columns. All warps execute it. Before roles exist, it also
+    says where accumulators begin: a product of this iteration overwrites them first.
+
+    ```mlir
+    %sums = sm.tensor_alloc : !sm.tensor_memory<1, 128, 128>
+    ```
+  }];
+  let results = (outs Sm_TensorMemoryType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+}
+
+def Sm_TensorFreeOp : Sm_Op<"tensor_free", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives columns of tensor memory back";
+  let description = [{
+    One warp gives them back. This counts as a write, so a barrier follows the reads of other warps.
+
+    ```mlir
+    sm.tensor_free %sums : !sm.tensor_memory<1, 128, 128>
+    ```
+  }];
+  let arguments = (ins Tile_Writes<Sm_TensorMemoryType>:$sums);
+  let assemblyFormat = "$sums attr-dict `:` qualified(type($sums))";
+}
+
+def Sm_TensorReadOp : Sm_Op<"tensor_read", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the accumulators of a slot in tensor memory, in registers";
+  let description = [{
+    The products must be over. Each thread holds a row, or a part of it: `tensorLayout` says which. The tile is 0 if
+    `written` is false, because no product has written the slot.
+
+    ```mlir
+    %c = sm.tensor_read %sums[%slot] written %any : !sm.tensor_memory<1, 128, 128> -> tensor<128x128xf32, #rows>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_TensorMemoryType>:$sums, I32:$slot, I1:$written);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = [{
+    $sums `[` $slot `]` `written` $written attr-dict `:` qualified(type($sums)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ProducerAcquireOp : Sm_Op<"producer_acquire", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "waits until a slot of a channel is empty";
+  let description = [{
+    For a channel that passes accumulators in tensor memory: it has neither tiles nor work indices, and says only that a
+    slot is full or empty.
+
+    ```mlir
+    sm.producer_acquire %c[%slot] phase %phase : !sm.channel<1>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
+  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Sm_ProducerCommitOp : Sm_Op<"producer_commit", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "makes a slot full when the products that the lane has started are over";
+  let description = [{
+    ```mlir
+    sm.producer_commit %c[%slot] : !sm.channel<1>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot);
+  let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Sm_WaitFullOp : Sm_Op<"wait_full", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "waits until a slot of accumulators is full";
+  let description = [{
+    ```mlir
+    sm.wait_full %c[%slot] phase %phase : !sm.channel<1>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
+  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
 }
 

@@ -142,6 +142,16 @@ LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, A
   return success();
 }
 
+LogicalResult TensorMemoryType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, int64_t rows,
+                                       int64_t columns) {
+  if (slots < 1 || rows != kTensorLanes || columns < 32 || columns > kMaxMmaColumns || columns % 32 != 0)
+    return emitError() << slots << " slots of " << rows << " rows and " << columns << " columns; legal are "
+                       << kTensorLanes << " rows, and multiples of 32 columns up to " << kMaxMmaColumns;
+  return success();
+}
+
+int64_t TensorMemoryType::allocated() const { return int64_t(llvm::PowerOf2Ceil(getSlots() * getColumns())); }
+
 //===-- Ops -------------------------------------------------------------------------------------------------------===//
 
 LogicalResult RandomOp::verify() {
@@ -280,6 +290,42 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("divides columns among warpgroups, so the left operand must be in shared memory");
   if (!isConsumedOnce(getResult()))
     return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
+  return success();
+}
+
+SumPlace Tcgen05Op::getSumPlace() { return SumPlace::tensorMemory; }
+Issuer Tcgen05Op::getIssuer() { return Issuer::lane; }
+Value Tcgen05Op::getAcc() { return {}; }
+Value Tcgen05Op::getHandle() { return {}; }
+
+RankedTensorType Tcgen05Op::getSum() {
+  return RankedTensorType::get({getSums().getType().getRows(), getSums().getType().getColumns()},
+                               Float32Type::get(getContext()));
+}
+
+LogicalResult Tcgen05Op::verify() {
+  for (SharedType operand : {getLhs().getType(), getRhs().getType()})
+    if (operand.getPanel() != kPanelBytes || operand.getElementType().getIntOrFloatBitWidth() != 16 ||
+        operand.getElementType() != getRhs().getType().getElementType())
+      return emitOpError("reads ") << operand << "; its operands must both be bf16 or f16 in panels of 128 bytes";
+  auto reaches = [&](SharedType operand, bool depthIsRows, int64_t outer) {
+    const int64_t rows = operand.getShape()[0], columns = operand.getShape()[1];
+    return (depthIsRows ? columns : rows) >= outer && (depthIsRows ? rows : columns) >= int64_t(getDepth());
+  };
+  const RankedTensorType sum = getSum();
+  if (!reaches(getLhs().getType(), getTransposeLhs(), sum.getDimSize(0)) ||
+      !reaches(getRhs().getType(), !getTransposeRhs(), sum.getDimSize(1)))
+    return emitOpError("has operands that are smaller than its accumulators of ")
+           << sum.getDimSize(0) << " x " << sum.getDimSize(1) << " and its depth of " << getDepth();
+  return success();
+}
+
+LogicalResult TensorReadOp::verify() {
+  const TensorMemoryType from = getSums().getType();
+  const int64_t warps = countOf(layoutOf(getType()).getWarps());
+  if (getType().getShape() != ArrayRef({from.getRows(), from.getColumns()}) || warps % kWarpsPerWarpgroup != 0 ||
+      layoutOf(getType()) != tensorLayout(getContext(), from.getRows(), from.getColumns(), warps))
+    return emitOpError("reads ") << from << " as " << getType() << "; a lane must hold columns of its row";
   return success();
 }
 

@@ -29,6 +29,8 @@ constexpr llvm::StringLiteral flipped = "tile.flipped";
 /// An array of two numbers on a tile.dot: the warpgroups along the rows and along the columns of what they compute.
 /// With `tile.flipped`, these are the rows and columns of the transpose.
 constexpr llvm::StringLiteral warpgroups = "tile.warpgroups";
+/// On a module, true if the GPU has tensor memory. A unit attribute on a tile.dot: its accumulators are there.
+constexpr llvm::StringLiteral hasTensorMemory = "tile.has_tensor_memory", inTensorMemory = "tile.in_tensor_memory";
 /// The label of a product, which a tile.dot passes on to its MMA, and the step list of an scf.for, which says in which
 /// order its MMAs start (sm/Steps.h). The step list of a module is for all loops whose MMAs have its labels.
 constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";

@@ -48,7 +48,8 @@ std::byte *Block::checkGlobal(uint64_t address, uint32_t bytes, const Access &ac
     reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "to a tensor that is only read," + where());
   if (tensor.written())
     shadow_.global(place->tensor, place->offset, bytes, access, [&](const Conflict &conflict) {
-      reportConflict(access, conflict, "tensor '" + tensor.name() + "'");
+      reportConflict(access, *conflict.earlier,
+                     "tensor '" + tensor.name() + "', byte " + std::to_string(conflict.byte));
     });
   return tensor.host() + place->offset;
 }
@@ -79,8 +80,9 @@ std::byte *Block::checkShared(uint32_t address, uint32_t bytes, const Access &ac
         reportAccess(SimtErrorKind::uninitialised, access, bytes, "of what nobody wrote," + where());
         break;
       }
-  shadow_.shared(offset, bytes, access,
-                 [&](const Conflict &conflict) { reportConflict(access, conflict, "shared memory"); });
+  shadow_.shared(offset, bytes, access, [&](const Conflict &conflict) {
+    reportConflict(access, *conflict.earlier, "shared memory, byte " + std::to_string(conflict.byte));
+  });
   return shared_.data() + offset;
 }
 

@@ -13,7 +13,7 @@ constexpr uint32_t kRegisters = 65536, kMaxRegisters = 256;
 
 Block::Block(uint32_t lanes)
     : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), warps_(lanes / kWarp),
-      warpgroups_((lanes + kWarpgroup - 1) / kWarpgroup), clocks_(lanes), shadow_(clocks_) {}
+      warpgroups_((lanes + kWarpgroup - 1) / kWarpgroup), clocks_(lanes), shadow_(clocks_), tensorShadow_(clocks_) {}
 
 //===-- Start and end ---------------------------------------------------------------------------------------------===//
 
@@ -45,6 +45,9 @@ void Block::start(int64_t cluster) {
   bulk_.clear();
   clocks_.reset();
   shadow_.reset(shared_.size());
+  tensorShadow_.reset(0);
+  tensors_.assign(launch_->cluster, {});
+  issuers_.clear();
   choose_.emplace(launch_->schedule.scheduler, launch_->schedule.seed * 0x9E3779B97F4A7C15 + instance_,
                   static_cast<uint32_t>(ready_.size()));
   outOfMemory_ = false;
@@ -87,6 +90,8 @@ void Block::finish(Lane &lane) {
   runDelayed(lane);
   if (lane.lastCopy.group > lane.waited)
     report(SimtErrorKind::pending_copy, lane.number, lane.lastCopy.site, "is not waited for");
+  if (!lane.tensorLoads.values.empty())
+    report(SimtErrorKind::pending_copy, lane.number, lane.tensorLoads.site, "is not waited for");
   if (lane.bulk.started > lane.bulk.read)
     report(SimtErrorKind::pending_copy, lane.number, lane.bulk.site, "is not waited for");
   const Warpgroup &warpgroup = warpgroupOf(lane);
@@ -130,6 +135,9 @@ void Block::end() {
   for (const auto &[offset, mbarrier] : mbarriers_)
     if (mbarrier.started > mbarrier.waited)
       report(SimtErrorKind::pending_copy, mbarrier.lane, mbarrier.copySite, "is not waited for");
+  for (const TensorCells &tensor : tensors_)
+    if (!tensor.allocated.empty())
+      report(SimtErrorKind::pending_copy, tensor.lane, tensor.site, "allocates columns that nobody deallocates");
 }
 
 void Block::block(Lane &lane, LaneState state, uint32_t site) {
@@ -343,9 +351,14 @@ void Block::completeSomeCopy() {
 }
 
 bool Block::advanceSomething() {
-  if (bulk_.empty())
+  const size_t all = bulk_.size() + issuers_.size();
+  if (all == 0)
     return false;
-  advanceBulk(choose_->below(static_cast<uint32_t>(bulk_.size())));
+  const uint32_t chosen = choose_->below(static_cast<uint32_t>(all));
+  if (chosen < bulk_.size())
+    advanceBulk(chosen);
+  else
+    advanceTensor(lanes_[issuers_[chosen - bulk_.size()]]);
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "simt/schedule.h"
 #include "simt/shadow.h"
 #include "simt/tensor_box.h"
+#include "simt/tensor_memory.h"
 #include "simt/traffic.h"
 #include "simt/turns.h"
 #include "tegula/simt_ops.h"
@@ -118,6 +119,8 @@ struct Lane {
   uint32_t clusterArrivals = 0, clusterWaits = 0;
   std::optional<Addition> added; ///< The last atomic addition.
   std::optional<Epoch> turn;     ///< The last wait for a turn.
+  TensorQueue tensor;            ///< Work of the tensor cores for the lane.
+  TensorLoads tensorLoads;
 };
 
 /// State that the lanes of a warp share.
@@ -203,6 +206,15 @@ public:
   void waitMmas(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators);
   void readAccumulator(Lane &lane, uint32_t site, uint32_t value);
   void setRegisters(Lane &lane, uint32_t site, uint32_t count);
+  void allocateTensor(Lane &lane, uint32_t site, uint32_t shared, uint32_t columns);
+  void deallocateTensor(Lane &lane, uint32_t site, uint32_t address, uint32_t columns);
+  void relinquishTensor(Lane &lane, uint32_t site);
+  void startTensorMma(Lane &lane, uint32_t site, uint32_t to, uint64_t a, uint64_t b, uint32_t instruction,
+                      bool accumulate);
+  void commitTensor(Lane &lane, uint32_t site, uint32_t mbarrier);
+  void loadTensor(Lane &lane, uint32_t site, uint32_t address, uint32_t count, uint32_t *registers);
+  void waitTensorLoad(Lane &lane, uint32_t site, uint32_t count, uint32_t *registers);
+  void fenceTensor(Lane &lane, uint32_t site, SimtTensorFence kind);
   uint32_t shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand);
   uint32_t vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate);
   uint32_t elect(Lane &lane, uint32_t site);
@@ -292,6 +304,18 @@ private:
   void finishMmas(Warpgroup &warpgroup, uint32_t last);
   bool takeRegisters(const Lane &lane, uint32_t count);
 
+  //===-- Tensor memory: tensor_memory.cpp ------------------------------------------------------------------------===//
+  TensorCells &tensorOf(const Lane &lane) { return tensors_[rankOf(lane.number)]; }
+  /// Checks an access to some columns of a lane of tensor memory, and records it. Returns false if it cannot be made.
+  bool accessTensor(uint32_t row, uint32_t column, uint32_t columns, const Access &access);
+  void addTensorStep(Lane &lane, TensorStep step);
+  /// Makes the next step of the tensor cores' work for the lane.
+  void advanceTensor(Lane &lane);
+  void finishTensorMma(const Lane &lane, const TensorStep &step);
+  void finishTensorCommit(const Lane &lane, const TensorStep &step);
+  /// Returns the mbarrier that an engine will signal, or null after a report.
+  Mbarrier *signalledMbarrier(Lane &lane, uint32_t site, uint32_t address);
+
   //===-- Memory: access.cpp --------------------------------------------------------------------------------------===//
   /// Counts, records and checks an access. Returns its address in the host's memory, or null if it cannot be made.
   std::byte *accessGlobal(const Lane &lane, uint64_t address, uint32_t bytes, const Access &access);
@@ -311,8 +335,8 @@ private:
   void scatterMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed);
 
   //===-- Reports: reports.cpp ------------------------------------------------------------------------------------===//
-  /// Reports a race or a missing wait or fence. `memory` names the memory in the message.
-  void reportConflict(const Access &access, const Conflict &conflict, const std::string &memory);
+  /// Reports a race or a missing wait or fence. `where` names the place in memory.
+  void reportConflict(const Access &access, const Access &earlier, const std::string &where);
   void reportAccess(SimtErrorKind fault, const Access &access, uint32_t bytes, const std::string &problem);
   void reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later);
   SimtErrorKind faultOf(const Access &access, const Access &earlier) const;
@@ -350,7 +374,9 @@ private:
   std::vector<uint32_t> freeRegisters_; ///< For each program instance.
   std::vector<std::byte> shared_;       ///< Shared memory of all program instances, one after another.
   Clocks clocks_;
-  Shadow shadow_;
+  Shadow shadow_, tensorShadow_;
+  std::vector<TensorCells> tensors_; ///< For each program instance.
+  std::vector<uint32_t> issuers_;    ///< Lanes for which the tensor cores have work.
   TrafficCounter traffic_;
   std::optional<Chooser> choose_;
   Fiber main_;

@@ -106,13 +106,9 @@ std::optional<Epoch> Block::bulkEpoch(Lane &lane, uint32_t site, BulkCopy &copy,
     copy.group = groups.started = groups.committed + 1;
     return Epoch{groups.sources, copy.group};
   }
-  Mbarrier *mbarrier = mbarrierAt(lane, site, address);
+  Mbarrier *mbarrier = signalledMbarrier(lane, site, address);
   if (mbarrier == nullptr)
     return std::nullopt;
-  if (!mbarrier->fenced)
-    report(SimtErrorKind::missing_fence, lane.number, site,
-           "signals an mbarrier that was initialised" + describeSite(mbarrier->site()) +
-               " without fence.mbarrier_init after that");
   copy.mbarrier = *placeOf(lane.number, address, 8);
   mbarrier->started = mbarrier->current().time;
   mbarrier->lane = lane.number;

@@ -25,6 +25,7 @@ void Clocks::reset() {
   clocks_.assign(size_t{lanes_} * stride_, 0);
   common_.assign(stride_, 0);
   fenced_ = false;
+  tensor_.clear();
   for (uint32_t lane = 0; lane < lanes_; ++lane)
     genericOf(lane)[lane] = 1;
 }
@@ -37,7 +38,7 @@ uint32_t Clocks::addEngine() {
 
 void Clocks::widen() {
   const uint32_t wider = stride_ + std::max(stride_ / 2, 64U);
-  for (std::vector<uint32_t> *clocks : {&clocks_, &async_}) {
+  for (std::vector<uint32_t> *clocks : {&clocks_, &async_, &tensor_}) {
     if (clocks->empty())
       continue;
     std::vector<uint32_t> moved(size_t{lanes_} * wider, 0);
@@ -74,6 +75,19 @@ void Clocks::publish(uint32_t lane, VectorClock &knowledge) {
   ++genericOf(lane)[lane];
 }
 
+void Clocks::publishEngines(uint32_t lane, VectorClock &knowledge) {
+  std::vector<uint32_t> ofEngines(genericOf(lane).begin(), genericOf(lane).end());
+  std::fill_n(ofEngines.begin(), lanes_, 0);
+  join(knowledge.generic, ofEngines);
+}
+
+void Clocks::publishWork(const VectorClock &known, Epoch moment, VectorClock &knowledge) {
+  join(knowledge.generic, known.generic);
+  knowledge.generic.resize(std::max<size_t>(knowledge.generic.size(), moment.agent + 1));
+  uint32_t &time = knowledge.generic[moment.agent];
+  time = std::max(time, moment.time);
+}
+
 void Clocks::acquire(uint32_t lane, const VectorClock &knowledge) {
   join(genericOf(lane), knowledge.generic);
   if (!knowledge.async.empty())
@@ -91,6 +105,12 @@ void Clocks::fence(uint32_t lane) {
   fenced_ = true;
   join(asyncOf(lane), genericOf(lane));
   ++genericOf(lane)[lane];
+}
+
+void Clocks::fenceTensor(uint32_t lane) {
+  if (tensor_.empty())
+    tensor_.assign(clocks_.size(), 0);
+  join(tensorOf(lane), genericOf(lane));
 }
 
 } // namespace tegula::simt

@@ -42,6 +42,15 @@ Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
   return &mbarrier;
 }
 
+Mbarrier *Block::signalledMbarrier(Lane &lane, uint32_t site, uint32_t address) {
+  Mbarrier *mbarrier = mbarrierAt(lane, site, address);
+  if (mbarrier != nullptr && !mbarrier->fenced)
+    report(SimtErrorKind::missing_fence, lane.number, site,
+           "signals an mbarrier that was initialised" + describeSite(mbarrier->site()) +
+               " without fence.mbarrier_init after that");
+  return mbarrier;
+}
+
 void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t arrivals, uint32_t transactions) {
   const auto unchanged = [=, this, &lane] { arriveAtMbarrier(lane, site, address, arrivals, transactions); };
   const Execution execution = executionOf(lane, site, unchanged);

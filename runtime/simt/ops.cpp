@@ -195,6 +195,40 @@ const SimtOps simtOps = {
         },
     .set_registers = [](SimtLane *lane, uint32_t site,
                         uint32_t count) { onLane(lane, [&](Block &b, Lane &l) { b.setRegisters(l, site, count); }); },
+    .tensor_alloc =
+        [](SimtLane *lane, uint32_t site, uint32_t shared, uint32_t columns) {
+          access(lane, [&](Block &b, Lane &l) { b.allocateTensor(l, site, shared, columns); });
+        },
+    .tensor_dealloc =
+        [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t columns) {
+          onLane(lane, [&](Block &b, Lane &l) { b.deallocateTensor(l, site, address, columns); });
+        },
+    .tensor_relinquish = [](SimtLane *lane,
+                            uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.relinquishTensor(l, site); }); },
+    .tensor_mma =
+        [](SimtLane *lane, uint32_t site, uint32_t to, uint64_t a, uint64_t b, uint32_t instruction,
+           uint32_t accumulate) {
+          access(lane,
+                 [&](Block &block, Lane &l) { block.startTensorMma(l, site, to, a, b, instruction, accumulate != 0); });
+        },
+    .tensor_commit =
+        [](SimtLane *lane, uint32_t site, uint32_t mbarrier) {
+          onLane(lane, [&](Block &b, Lane &l) { b.commitTensor(l, site, mbarrier); });
+        },
+    .tensor_load =
+        [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, void *registers) {
+          onLane(lane,
+                 [&](Block &b, Lane &l) { b.loadTensor(l, site, address, count, static_cast<uint32_t *>(registers)); });
+        },
+    .tensor_wait_load =
+        [](SimtLane *lane, uint32_t site, uint32_t count, void *registers) {
+          onLane(lane,
+                 [&](Block &b, Lane &l) { b.waitTensorLoad(l, site, count, static_cast<uint32_t *>(registers)); });
+        },
+    .tensor_fence =
+        [](SimtLane *lane, uint32_t site, uint32_t kind) {
+          onLane(lane, [&](Block &b, Lane &l) { b.fenceTensor(l, site, static_cast<SimtTensorFence>(kind)); });
+        },
     .shuffle = [](SimtLane *lane, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand) -> uint32_t {
       return onLane(
           lane, [&](Block &b, Lane &l) { return b.shuffle(l, site, static_cast<SimtShuffle>(kind), value, operand); });

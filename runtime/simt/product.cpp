@@ -52,10 +52,10 @@ Product::Operand Product::readRegisters() const {
 
 void Product::multiply(const Operand &a, const Operand &b, AccumulatorMatrix &sum) const {
   const uint32_t columns = what.columns;
-  for (uint32_t row = 0; row < kMmaRows; ++row) {
+  for (uint32_t row = 0; row < rows; ++row) {
     float *to = &sum.values[size_t{row} * columns];
     for (uint32_t k = 0; k < depth(); ++k) {
-      const float factor = a[size_t{k} * kMmaRows + row];
+      const float factor = a[size_t{k} * rows + row];
       const float *from = &b[size_t{k} * columns];
       for (uint32_t column = 0; column < columns; ++column)
         to[column] += factor * from[column];

@@ -55,8 +55,9 @@ constexpr uint32_t elementBytes(SimtMma type) { return type == SimtMma::tf32 ? 4
 struct Product {
   SimtWgmma what;
   uint32_t matrix = 0, site = 0;
-  uint32_t lane = 0;                      ///< First lane of the warpgroup.
+  uint32_t lane = 0;                      ///< First lane of the warpgroup, or the lane that has started the MMA.
   std::vector<std::array<uint32_t, 4>> a; ///< The registers of each lane, if A is in registers.
+  uint32_t rows = kMmaRows;
 
   /// Returns the number of elements along K.
   uint32_t depth() const { return 32 / elementBytes(static_cast<SimtMma>(what.type)); }
@@ -95,7 +96,7 @@ void Product::forEachPiece(MatrixDescriptor descriptor, bool transposed, uint32_
 template <class Visit> void Product::forEachPiece(Visit visit) const {
   const auto address = [&](uint32_t at, uint32_t, uint32_t) { visit(at); };
   if (!what.a_in_registers)
-    forEachPiece(MatrixDescriptor(what.a_descriptor), what.a_transposed, kMmaRows, address);
+    forEachPiece(MatrixDescriptor(what.a_descriptor), what.a_transposed, rows, address);
   forEachPiece(MatrixDescriptor(what.b_descriptor), what.b_transposed, what.columns, address);
 }
 
@@ -110,8 +111,7 @@ Product::Operand Product::read(uint64_t descriptor, bool transposed, uint32_t ro
 }
 
 template <class Memory> void Product::addTo(AccumulatorMatrix &sum, Memory memory) const {
-  const Operand a =
-      what.a_in_registers ? readRegisters() : read(what.a_descriptor, what.a_transposed, kMmaRows, memory);
+  const Operand a = what.a_in_registers ? readRegisters() : read(what.a_descriptor, what.a_transposed, rows, memory);
   multiply(a, read(what.b_descriptor, what.b_transposed, what.columns, memory), sum);
 }
 

@@ -20,9 +20,16 @@ namespace tegula::simt {
 namespace {
 
 std::string_view verbOf(AccessKind kind) {
-  constexpr std::string_view verbs[] = {
-      "read",      "write",      "atomic addition", "asynchronous read", "asynchronous write",
-      "bulk read", "bulk write", "bulk addition"};
+  constexpr std::string_view verbs[] = {"read",
+                                        "write",
+                                        "atomic addition",
+                                        "asynchronous read",
+                                        "asynchronous write",
+                                        "bulk read",
+                                        "bulk write",
+                                        "bulk addition",
+                                        "read",
+                                        "write"};
   return verbs[static_cast<size_t>(kind)];
 }
 
@@ -63,26 +70,25 @@ void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlie
 SimtErrorKind Block::faultOf(const Access &access, const Access &earlier) const {
   // If no lane knows that an asynchronous access is complete, a wait is missing. If only the lanes of `access` do not
   // know, it is a race.
-  const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
+  const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async || isTensor(earlier.kind);
   if (isAsync &&
       std::ranges::none_of(lanes_, [&](const Lane &lane) { return clocks_.knows(lane.number, earlier.when); }))
-    return SimtErrorKind::unwaited_copy;
+    return earlier.kind == AccessKind::TensorRead ? SimtErrorKind::missing_fence : SimtErrorKind::unwaited_copy;
   const uint32_t first = access.lane / access.group * access.group;
   return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtErrorKind::missing_fence
                                                                             : SimtErrorKind::race;
 }
 
-void Block::reportConflict(const Access &access, const Conflict &conflict, const std::string &memory) {
-  const Access &earlier = *conflict.earlier;
+void Block::reportConflict(const Access &access, const Access &earlier, const std::string &where) {
   const SimtErrorKind fault = faultOf(access, earlier);
+  const char *fence = isTensor(access.kind) ? "tcgen05.fence" : "fence.proxy.async";
   const char *missing = fault == SimtErrorKind::unwaited_copy   ? "a wait for the copy"
-                        : fault == SimtErrorKind::missing_fence ? "fence.proxy.async"
+                        : fault == SimtErrorKind::missing_fence ? fence
                                                                 : "a barrier";
   launch_->findings.add(fault, earlier.site, access.site, [&] {
-    return std::string(toString(fault)) + " on " + memory + ", byte " + std::to_string(conflict.byte) + ": " +
-           std::string(verbOf(earlier.kind)) + " by " + describe(earlier.lane, earlier.site) + ", then " +
-           std::string(verbOf(access.kind)) + " by " + describe(access.lane, access.site) + ", without " + missing +
-           " between" + runText();
+    return std::string(toString(fault)) + " on " + where + ": " + std::string(verbOf(earlier.kind)) + " by " +
+           describe(earlier.lane, earlier.site) + ", then " + std::string(verbOf(access.kind)) + " by " +
+           describe(access.lane, access.site) + ", without " + missing + " between" + runText();
   });
 }
 

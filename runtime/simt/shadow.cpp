@@ -10,9 +10,16 @@ void Shadow::reset(size_t sharedBytes) {
   readNodes_.assign(1, ReadNode());
 }
 
+void Shadow::forget(uint32_t offset, uint32_t bytes) {
+  for (uint32_t byte = offset; byte < offset + bytes; ++byte)
+    shared_[byte / 64].write[byte % 64] = shared_[byte / 64].reads[byte % 64] = 0;
+}
+
 bool Shadow::ordered(const Access &earlier, const Access &later) const {
   if (isAtomic(earlier.kind) && isAtomic(later.kind))
     return true;
+  if (isTensor(later.kind)) // A lane's MMAs are in order.
+    return earlier.when.agent == later.when.agent || clocks_.tensorKnows(later.lane, earlier.when);
   const bool crosses = proxyOf(earlier.kind) == Proxy::Generic && proxyOf(later.kind) == Proxy::Async;
   return clocks_.allKnow(later.lane / later.group * later.group, later.group, earlier.when,
                          crosses ? Proxy::Async : Proxy::Generic);

@@ -13,15 +13,31 @@
 
 namespace tegula::simt {
 
-/// The kind of an access. Copy means cp.async. Bulk means the asynchronous proxy: bulk copies and MMAs of warpgroups.
-enum class AccessKind : uint8_t { Read, Write, Atomic, CopyRead, CopyWrite, BulkRead, BulkWrite, BulkAtomic };
+/// The kind of an access. Copy means cp.async. Bulk means the asynchronous proxy: bulk copies and MMAs of operands in
+/// shared memory. Tensor means an access to tensor memory.
+enum class AccessKind : uint8_t {
+  Read,
+  Write,
+  Atomic,
+  CopyRead,
+  CopyWrite,
+  BulkRead,
+  BulkWrite,
+  BulkAtomic,
+  TensorRead,
+  TensorWrite
+};
 
 constexpr bool isWrite(AccessKind kind) {
-  return kind != AccessKind::Read && kind != AccessKind::CopyRead && kind != AccessKind::BulkRead;
+  return kind != AccessKind::Read && kind != AccessKind::CopyRead && kind != AccessKind::BulkRead &&
+         kind != AccessKind::TensorRead;
 }
 constexpr bool isAtomic(AccessKind kind) { return kind == AccessKind::Atomic || kind == AccessKind::BulkAtomic; }
 constexpr bool isCopy(AccessKind kind) { return kind == AccessKind::CopyRead || kind == AccessKind::CopyWrite; }
-constexpr Proxy proxyOf(AccessKind kind) { return kind >= AccessKind::BulkRead ? Proxy::Async : Proxy::Generic; }
+constexpr bool isTensor(AccessKind kind) { return kind >= AccessKind::TensorRead; }
+constexpr Proxy proxyOf(AccessKind kind) {
+  return kind >= AccessKind::BulkRead && !isTensor(kind) ? Proxy::Async : Proxy::Generic;
+}
 
 /// An access by a lane, or by an engine that a lane has started.
 struct Access {
@@ -76,6 +92,9 @@ public:
 
   /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and for the last read after that.
   template <class Visit> void forEachGlobal(Visit visit) const;
+
+  /// Forgets the accesses to bytes that are nobody's any more.
+  void forget(uint32_t offset, uint32_t bytes);
 
   bool isWritten(uint32_t offset) const { return shared_[offset / 64].write[offset % 64] != 0; }
   const Access &lastWrite(uint32_t offset) const { return accesses_[shared_[offset / 64].write[offset % 64]]; }

@@ -116,7 +116,7 @@ TEST(CompileCuda, EveryPhaseCanBePrinted) {
   EXPECT_THAT(text("ptx"), HasSubstr(".visible .entry product("));
 }
 
-constexpr const char *kArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"};
+constexpr const char *kArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"};
 
 TEST(CompileCuda, EveryArchIsNamedInItsPtx) {
   for (const char *arch : kArchs)
@@ -232,7 +232,7 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   r = request();
   r.target.arch = "sm_90";
   r.schedule.roles = Roles::load;
-  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a has instructions for, not sm_90");
+  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a and sm_100a have instructions for, not sm_90");
   r.schedule = {.overlap = Overlap::pingpong};
   expectRefusal(r, ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   r.schedule = {.optimistic_softmax = true};
@@ -539,8 +539,9 @@ TEST(CompileCuda, WhatAPhaseLeavesIsVerified) {
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   CompileRequest r = request();
   r.target.arch = "sm_75";
-  expectRefusal(r, ErrorCode::invalid_argument,
-                "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120");
+  expectRefusal(
+      r, ErrorCode::invalid_argument,
+      "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120");
   r = request();
   r.target.features = "+ptx90";
   expectRefusal(r, ErrorCode::invalid_argument, "features: the cuda target has none");

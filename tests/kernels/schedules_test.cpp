@@ -158,7 +158,7 @@ TEST_P(DefaultSchedulesDoNotSpill, UpToHeadDim128) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill,
-                         ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"),
+                         ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"),
                          [](const auto &info) { return info.param; });
 
 /// Score modifications, masks and the bounds of bands and ranges need registers in addition to those of the MMAs.

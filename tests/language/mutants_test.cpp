@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests that programs of one to five products, which are not attention, need every wait, arrival and fence that the
-// compiler gives them on sm_90a.
+// compiler gives them on sm_90a and sm_100a.
 #include "bench/products/programs.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "language/hopper_programs.h"
@@ -20,8 +20,8 @@ using ::testing::IsEmpty;
 /// A kernel on the executor, with the tensors of several launches.
 class Mutated {
 public:
-  explicit Mutated(const Expected<Program> &program, const Schedule &schedule = {})
-      : simt_(testing::valueOf(simtDevice({.arch = "sm_90a"}))), compiler_(makeInProcessCompiler()),
+  explicit Mutated(const Expected<Program> &program, const Schedule &schedule = {}, const char *arch = "sm_90a")
+      : simt_(testing::valueOf(simtDevice({.arch = arch}))), compiler_(makeInProcessCompiler()),
         cache_(*compiler_, simt_) {
     EXPECT_TRUE(program.ok()) << program.status().message();
     kernel_ = testing::valueOf(cache_.get(program->text, schedule));
@@ -95,6 +95,26 @@ TEST(ProductMutants, OfAMatrixProduct) {
   for (int64_t gap : {0, 3})
     product.addLaunch({.x = 1}, {{bf16, {100, 328}}, {bf16, {328, 104}}, {bf16, {100, 104}}}, gap);
   EXPECT_THAT(product.survivors(kOfProduct), IsEmpty());
+}
+
+const Known kOfTensorMemory = {{"mbarrier.try_wait", "A.load(", 3}, {"bar.warp.sync", "A.load(", 1}};
+
+/// TMA loads all tensors, or one warp copies them.
+TEST(ProductMutants, OfAMatrixProductInTensorMemory) {
+  Mutated product(bench::recordMatrixProduct(bf16, {128, 128, 64}),
+                  {.num_warps = 4, .num_stages = 3, .roles = Roles::load}, "sm_100a");
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1}, {{bf16, {100, 328}}, {bf16, {328, 104}}, {bf16, {100, 104}}}, gap);
+  EXPECT_THAT(product.survivors(kOfTensorMemory), IsEmpty());
+}
+
+/// Five tiles in a loop: accumulators have two slots, each of which is used again.
+TEST(ProductMutants, OfAPersistentMatrixProductInTensorMemory) {
+  Mutated product(bench::recordPersistentMatrixProduct(bf16, {128, 64, 64}),
+                  {.num_warps = 4, .num_stages = 3, .roles = Roles::load}, "sm_100a");
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1}, {{bf16, {100, 136}}, {bf16, {136, 264}}, {bf16, {100, 264}}}, gap);
+  EXPECT_THAT(product.survivors(kOfTensorMemory), IsEmpty());
 }
 
 /// Where one warp copies, the lanes meet after the first copies of W, before all reads.

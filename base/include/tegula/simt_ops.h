@@ -37,6 +37,8 @@ enum class SimtAtomic : uint32_t { f32, i32 };
 enum class SimtMma : uint32_t { bf16, f16, tf32, e4m3 };
 /// The accesses that a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
 enum class SimtFence : uint32_t { async_proxy, mbarrier_init };
+/// The side of a meeting with other lanes on which a fence of tensor memory stands.
+enum class SimtTensorFence : uint32_t { before, after };
 /// Kind of a bulk copy: into shared memory; out of it; out of it, with an f32 addition to the elements in global
 /// memory.
 enum class SimtBulk : uint32_t { load, store, add_f32 };
@@ -138,6 +140,24 @@ struct SimtOps {
   void (*read_accumulator)(SimtLane *, uint32_t site, uint32_t value);
   /// Sets the number of registers of the warp's threads. More registers wait until other warps have released them.
   void (*set_registers)(SimtLane *, uint32_t site, uint32_t count);
+
+  //===-- Tensor memory: lane << 16 | column is an address --------------------------------------------------------===//
+  /// A warp allocates columns of all lanes. Their address is written to shared memory.
+  void (*tensor_alloc)(SimtLane *, uint32_t site, uint32_t shared, uint32_t columns);
+  void (*tensor_dealloc)(SimtLane *, uint32_t site, uint32_t address, uint32_t columns);
+  /// Says that the program instance allocates no more.
+  void (*tensor_relinquish)(SimtLane *, uint32_t site);
+  /// Starts a product of 128 rows whose results go to tensor memory. `a` and `b` are matrix descriptors, `instruction`
+  /// is an instruction descriptor.
+  void (*tensor_mma)(SimtLane *, uint32_t site, uint32_t to, uint64_t a, uint64_t b, uint32_t instruction,
+                     uint32_t accumulate);
+  /// Arrives at an mbarrier when the products that the lane has started are over.
+  void (*tensor_commit)(SimtLane *, uint32_t site, uint32_t mbarrier);
+  /// A lane of a warp loads `count` columns of its lane of tensor memory. The registers are valid after
+  /// tensor_wait_load.
+  void (*tensor_load)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, void *registers);
+  void (*tensor_wait_load)(SimtLane *, uint32_t site, uint32_t count, void *registers);
+  void (*tensor_fence)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtTensorFence.
 
   //===-- Between lanes, and arithmetic --------------------------------------------------------------------------===//
   uint32_t (*shuffle)(SimtLane *, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand);

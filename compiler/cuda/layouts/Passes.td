@@ -15,8 +15,11 @@ def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
     cost: for each loop the larger one of tensor-core time and shared-memory time, and 100 clocks for each tile that
     warpgroups exchange. Ties prefer a result that is not flipped, then warpgroups along the rows.
 
-    A remark tells why a dot gets no warpgroup, or no tensor core. An example, abridged from tests/plan-products.mlir
-    (`@backward`). Before:
+    If the module has `tile.has_tensor_memory`, the GPU has tensor memory instead of such MMAs. A dot then gets
+    `tile.in_tensor_memory` if a loop only adds to its accumulators, from 0 on, and loads both operands for it alone.
+
+    A remark tells why a dot gets no warpgroup, no tensor memory, or no tensor core. An example, abridged from
+    tests/plan-products.mlir (`@backward`). Before:
 
     ```mlir
     %s = tile.dot %q, %k {transpose_rhs} : tensor<64x128xbf16>, tensor<128x128xbf16> -> tensor<64x128xf32>

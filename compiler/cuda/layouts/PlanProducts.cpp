@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/Passes.h"
+#include "compiler/cuda/layouts/TensorProducts.h"
 #include "compiler/cuda/layouts/analysis/ProductCost.h"
 
 #include "mlir/Pass/Pass.h"
@@ -160,9 +161,29 @@ struct PlanProducts : cuda::impl::PlanProductsBase<PlanProducts> {
     const int64_t warps = tile::setting(module, "tile.num_warps", defaultWarps);
     if (!tile::wantsRoles(module) || warps % sm::kWarpsPerWarpgroup)
       return;
+    if (tile::isOn(module, tile::hasTensorMemory))
+      return planTensorMemory(module, warps);
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(ProductPlanning(function, warps / sm::kWarpsPerWarpgroup).run()))
         return signalPassFailure();
+  }
+
+  /// Puts the accumulators of dots into tensor memory where that is possible.
+  void planTensorMemory(ModuleOp module, int64_t warps) {
+    module.walk([&](tile::DotOp dot) {
+      if (!onTensorCores(dot))
+        return;
+      const bool asksForWarpgroups = dot->hasAttr(tile::warpgroups);
+      const std::string obstacle = asksForWarpgroups ? "the GPU has no wgmma" : obstacleToTensorMemory(dot, warps);
+      if (obstacle.empty()) {
+        dot->setAttr(tile::inTensorMemory, UnitAttr::get(dot.getContext()));
+      } else if (asksForWarpgroups || dot->hasAttr(tile::inTensorMemory)) {
+        dot.emitError("cannot be computed as its attributes say: ") << obstacle;
+        signalPassFailure();
+      } else {
+        dot.emitRemark("is not computed in tensor memory (tcgen05): ") << obstacle;
+      }
+    });
   }
 
   /// Says why a dot gets no tensor core.

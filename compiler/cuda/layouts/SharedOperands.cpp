@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/SharedOperands.h"
 
+#include "compiler/cuda/layouts/TensorProducts.h"
 #include "compiler/sm/Elements.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -189,10 +190,15 @@ private:
     ImplicitLocOpBuilder b(dot.getLoc(), dot);
     Value left = takesFromRegisters(planned, lhs) ? heldLhs(b, dot) : shared(operand(dot, lhs));
     Value right = shared(operand(dot, rhs));
+    if (isInTensorMemory(dot)) {
+      auto [ofLoop, read] = accumulateInTensorMemory(dot, left, right, isTransposed(dot, lhs), isTransposed(dot, rhs));
+      return replace(ofLoop, read);
+    }
     auto accumulators = sm::withLayout(dot.getType(), accumulatorLayout(dot, planned.grid));
     Value result = onWarpgroups(dot) ? multiplyAsync(b, dot, accumulators, left, right)
                                      : multiply(b, dot, accumulators, left, right);
-    replace(dot, inLayout(b, result, dot.getType()));
+    replace(dot.getResult(), inLayout(b, result, dot.getType()));
+    dot.erase();
   }
 
   /// Returns true if the MMA must transpose its left operand, which is in shared memory then.
@@ -230,15 +236,14 @@ private:
     return sm::AwaitOp::create(b, product).getResult();
   }
 
-  /// Replaces a dot by its result. If another dot reads the result through shared memory, the shape of the buffer goes
-  /// to the new value.
-  void replace(tile::DotOp dot, Value result) {
-    if (auto needed = shapes_.find(dot.getResult()); needed != shapes_.end()) {
+  /// Replaces what a dot computes. If another dot reads it through shared memory, the shape of the buffer goes to the
+  /// new value.
+  void replace(Value computed, Value result) {
+    if (auto needed = shapes_.find(computed); needed != shapes_.end()) {
       std::array<int64_t, 2> shape = needed->second;
       shapes_[result] = shape;
     }
-    dot.replaceAllUsesWith(result);
-    dot.erase();
+    computed.replaceAllUsesWith(result);
   }
 
   llvm::DenseMap<Value, std::array<int64_t, 2>> shapes_;

@@ -15,8 +15,13 @@ public:
   Consumers(const Rings &rings, sm::RolesOp roles) : rings_(rings), b_(roles.getLoc(), roles.getContext()) {}
 
   void build() {
+    for (Operation *product : rings_.products())
+      product->erase();
+    for (sm::TensorAllocOp sums : rings_.sums())
+      addRingPosition(sums);
     for (sm::LoadSharedOp fetch : rings_.fetches())
-      addRingPosition(readTileOf(fetch));
+      if (Operation *tile = readTileOf(fetch); !tile->use_empty())
+        addRingPosition(tile);
     for (tile::NextWorkOp work : rings_.work())
       addRingPosition(work);
     for (sm::LoadSharedOp fetch : rings_.fetches()) {
@@ -26,6 +31,8 @@ public:
     }
     for (tile::NextWorkOp work : rings_.work())
       receive(work);
+    for (sm::TensorAllocOp sums : rings_.sums())
+      receive(sums);
   }
 
 private:
@@ -63,8 +70,7 @@ private:
     placeConsumerWait(userIn(passed, /*last=*/false));
     b_.setLoc(passed->getLoc());
     Loop loop = loopOf(passed);
-    RingPosition now =
-        loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(passed), 2)) : RingPosition::first(b_);
+    const RingPosition now = positionOf(passed);
     Value tile = sm::ConsumerWaitOp::create(b_, passed->getResult(0).getType(), channel, now.slot, now.phase);
     if (loop && !rings_.releasedWith(passed))
       release(passed, channel, now);
@@ -80,6 +86,32 @@ private:
         RingPosition::lastOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
     work.replaceAllUsesWith(receiveWork(b_, rings_.of(work), now));
     work.erase();
+  }
+
+  /// Waits for accumulators where the program reads them. The role gives their columns back at its end.
+  void receive(sm::TensorAllocOp sums) {
+    auto read = cast<sm::TensorReadOp>(*sums->user_begin());
+    sm::ChannelOp channel = rings_.of(sums);
+    Value ring = rings_.tensorRing(sums);
+    b_.setInsertionPoint(read);
+    b_.setLoc(read.getLoc());
+    Loop loop = loopOf(sums);
+    const RingPosition now = positionOf(sums);
+    sm::WaitFullOp::create(b_, channel, now.slot, now.phase);
+    read.getSumsMutable().assign(ring);
+    read.getSlotMutable().assign(now.slot);
+    b_.setInsertionPointAfter(read);
+    if (loop)
+      sm::ReleaseOp::create(b_, channel, now.slot, /*per_warp=*/true);
+    sums.erase();
+    b_.setInsertionPoint(sm::roleOf(read)->block().getTerminator());
+    sm::TensorFreeOp::create(b_, ring);
+  }
+
+  /// Returns the ring position of an op that is in a loop, or the only one of an op in none.
+  RingPosition positionOf(Operation *op) {
+    Loop loop = loopOf(op);
+    return loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(op), 2)) : RingPosition::first(b_);
   }
 
   /// Inserts the release after the last user of the tile: after the wait of an sm.wgmma, or after the inner loop that

@@ -38,6 +38,8 @@ def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
       each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
     - An `sm.transpose` gets `tile.role = "transpose"` if it is all that a tile of the role `load` is for. The role
       holds the tile in registers, and must leave enough of them to the role `compute`.
+    - An `sm.tcgen05`, whose operands must have the role `load`, and its accumulators get `tile.role = "mma"`, a role of
+      one warp.
     - A loop around such loads gets `tile.slots`: `tile.num_stages` in an innermost loop, two in an outer one.
     - The function gets `sm.roles`: the role `compute` of `tile.num_warps` warps, and the role `load` of one warp. With
       the two warps of the role `transpose`, if any, it has a warpgroup of its own. The pass divides the registers by
@@ -75,6 +77,10 @@ def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
     The role `transpose` gets the loops around its transposes. It waits for a loaded tile, reads it, releases the slot
     and stores the transpose in a second channel, from which the role `compute` takes it. The warps that compute
     transpose what has no such role.
+
+    The role `mma` gets the loops around its products. It waits for their operands, whose slots the tensor cores release
+    (`sm.release after_products`). Accumulators have a ring in tensor memory of as many slots, and a channel to the role
+    `compute`, which waits for them where the program reads them.
 
     If TMA cannot copy a matrix that goes to registers, each warp copies its own rows to the slot (`sm.fallback_copy`),
     because a single warp would be slower. Later branches that load the same tile again, such as the recompute path of

@@ -32,7 +32,7 @@ static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
   llvm::DenseMap<Operation *, int64_t> elements;
   int64_t most = 0;
   function.walk([&](sm::AsyncProduct mma) {
-    if (Loop loop = loopOf(mma))
+    if (Loop loop = loopOf(mma); loop && mma.getSumPlace() == sm::SumPlace::registers)
       most = std::max(most, elements[loop] += mma.getSum().getNumElements());
   });
   return most / (warps * sm::kWarpSize);
@@ -84,7 +84,7 @@ public:
   explicit RolePlanning(func::FuncOp function) : function_(function), b_(function.getContext()) {}
 
   LogicalResult run() {
-    if (failed(verifyRoles()) || failed(verifySlots()) || failed(planOperands()))
+    if (failed(verifyRoles()) || failed(verifySlots()) || failed(planOperands()) || failed(planProducts()))
       return failure();
     keepRegisters();
     if (llvm::none_of(llvm::make_first_range(planned_), isInLoop)) {
@@ -190,6 +190,24 @@ private:
     return failure(search.wasInterrupted());
   }
 
+  /// Plans the products that a lane starts, with their accumulators, for a role of their own.
+  LogicalResult planProducts() {
+    WalkResult search = function_.walk([&](sm::AsyncProduct product) {
+      if (!isStartedByLane(product))
+        return WalkResult::advance();
+      for (Value operand : {product.getLhs(), product.getRhs()})
+        if (auto load = operand.getDefiningOp<sm::LoadSharedOp>(); !load || !isPlanned(load)) {
+          product.emitError("needs a role that loads its operands: ")
+              << (load ? whyNotOperand(load) : "one of them is no loaded tile");
+          return WalkResult::interrupt();
+        }
+      planned_.push_back({product, kMma});
+      planned_.push_back({sumsOf(product), kMma});
+      return WalkResult::advance();
+    });
+    return failure(search.wasInterrupted());
+  }
+
   /// Plans the tiles that go to registers: presets, and others while their rings fit into shared memory.
   LogicalResult planLoads() {
     constexpr int64_t ofMbarriers = 1 << 10;
@@ -285,6 +303,8 @@ private:
     SmallVector<Attribute> roles{role(kCompute, warps, registers.compute)};
     if (transposed)
       roles.push_back(role(kTranspose, sm::kTransposeWarps, registers.others));
+    if (llvm::is_contained(llvm::make_second_range(planned_), kMma))
+      roles.push_back(role(kMma, 1, registers.others));
     roles.push_back(role(kLoad, 1, registers.others));
     function_->setAttr(kRoles, b_.getArrayAttr(roles));
     return success();

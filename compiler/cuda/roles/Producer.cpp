@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The program of a role that fills rings: the loops of the consumers' program with its loads or transposes only.
+// The program of a role that fills rings: the loops of the consumers' program with its loads, transposes or products
+// only.
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -45,7 +47,7 @@ private:
   void fillBlock(Block &block, RingPosition position) {
     SmallVector<Operation *> due;
     for (Operation &op : block) {
-      if (isa<sm::LoadSharedOp, sm::TransposeOp>(op) && isOwn(&op)) {
+      if (!isa<tile::NextWorkOp>(op) && isOwn(&op)) {
         due.push_back(&op);
       } else if (auto loop = dyn_cast<Loop>(op); loop && !loopsIn(loop).empty()) {
         feed(due, position);
@@ -72,10 +74,9 @@ private:
     });
     for (Operation *tile : due) {
       b_.setLoc(tile->getLoc());
-      if (auto transpose = dyn_cast<sm::TransposeOp>(tile))
-        feed(transpose, position);
-      else
-        feed(cast<sm::LoadSharedOp>(tile), position);
+      TypeSwitch<Operation *>(tile)
+          .Case<sm::LoadSharedOp, sm::TransposeOp, sm::TensorAllocOp, sm::Tcgen05Op, sm::TensorReadOp>(
+              [&](auto op) { feed(op, position); });
     }
     due.clear();
   }
@@ -91,8 +92,8 @@ private:
     loop->walk([&](Operation *op) {
       if (auto inner = dyn_cast<scf::ForOp>(op))
         repeat(boundsOf(inner), loop->getBlock());
-      else if (isOwn(op) && !isa<sm::TransposeOp>(op))
-        repeat(op->getOperands(), loop->getBlock());
+      else if (isOwn(op))
+        repeat(computedFor(op), loop->getBlock());
     });
     SmallVector<Loop> loops = loopsIn(loop);
     for (Loop inner : loops)
@@ -153,7 +154,15 @@ private:
       positions_[loop] = {values[2 * i], values[2 * i + 1]};
   }
 
-  bool isOwn(Operation *op) const { return rings_.isFilledBy(role_.name(), op); }
+  bool isOwn(Operation *op) const { return rings_.isOf(role_.name(), op); }
+
+  /// Returns the operands of an own op that the role computes itself.
+  static SmallVector<Value> computedFor(Operation *op) {
+    if (auto product = dyn_cast<sm::Tcgen05Op>(op))
+      return {product.getAccumulates()};
+    return isa<sm::LoadSharedOp, tile::NextWorkOp>(op) ? SmallVector<Value>(op->getOperands()) : SmallVector<Value>();
+  }
+
   SmallVector<Loop> loopsIn(Loop loop) const { return rings_.loopsIn(loop, role_.name()); }
 
   Value feed(tile::NextWorkOp work, RingPosition position) {
@@ -187,11 +196,41 @@ private:
     sm::ProducerStoreOp::create(b_, transposed, to, position.slot, position.phase, /*words=*/ValueRange());
   }
 
+  /// Waits until the accumulators may be overwritten.
+  void feed(sm::TensorAllocOp sums, RingPosition position) {
+    sm::ProducerAcquireOp::create(b_, rings_.of(sums), position.slot, position.phase);
+    slotsOfSums_[sums] = position.slot;
+  }
+
+  /// Waits for the operands and starts the product, which releases them when it is over.
+  void feed(sm::Tcgen05Op product, RingPosition position) {
+    sm::TensorAllocOp sums = sumsOf(product);
+    repeat(product.getAccumulates(), product->getBlock());
+    SmallVector<Value, 2> tiles;
+    for (TypedValue<sm::SharedType> operand : {product.getLhs(), product.getRhs()})
+      tiles.push_back(sm::ConsumerWaitOp::create(b_, operand.getType(), rings_.of(operand.getDefiningOp()),
+                                                 position.slot, position.phase));
+    auto copy = sm::Tcgen05Op::create(b_, tiles[0], tiles[1], product.getDepth(), rings_.tensorRing(sums),
+                                      slotsOfSums_.at(sums), map_.lookupOrDefault(product.getAccumulates()),
+                                      product.getTransposeLhs(), product.getTransposeRhs());
+    tile::inheritAttributes(copy, product);
+    for (Value operand : {product.getLhs(), product.getRhs()})
+      sm::ReleaseOp::create(b_, rings_.of(operand.getDefiningOp()), position.slot, /*per_warp=*/true,
+                            /*after_products=*/true);
+  }
+
+  /// Hands the accumulators over when the products are over.
+  void feed(sm::TensorReadOp read, RingPosition) {
+    sm::TensorAllocOp sums = sumsOf(read);
+    sm::ProducerCommitOp::create(b_, rings_.of(sums), slotsOfSums_.at(sums));
+  }
+
   const Rings &rings_;
   sm::RoleRef role_;
   LocBuilder b_;
   IRMapping map_;                                 ///< From values of the consumers' program.
   DenseMap<Operation *, RingPosition> positions_; ///< The ring position of the next tiles of each loop.
+  DenseMap<Operation *, Value> slotsOfSums_;      ///< The slot of the accumulators to which products add.
 };
 } // namespace
 

@@ -47,6 +47,14 @@ static sm::RolesOp makeRoles(func::FuncOp function, ArrayAttr planned) {
   return op;
 }
 
+/// Erases the loops of which other roles have taken everything.
+static void eraseEmptyLoops(sm::RoleRef role) {
+  role.body().walk([](scf::ForOp loop) {
+    if (isOpTriviallyDead(loop))
+      loop.erase();
+  });
+}
+
 static void split(func::FuncOp function, ArrayAttr planned) {
   const SmallVector<sm::LoadSharedOp> tiles = plannedTiles(function);
   sm::RolesOp roles = makeRoles(function, planned);
@@ -56,6 +64,7 @@ static void split(func::FuncOp function, ArrayAttr planned) {
     if (role.name() != kCompute)
       buildProducer(rings, role);
   buildConsumers(rings, roles);
+  eraseEmptyLoops(*sm::findRole(roles, kCompute));
   roles.walk([](Operation *op) {
     op->removeAttr(kSlots);
     op->removeAttr(kRole);

@@ -24,7 +24,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 /// returns 0.
 static int64_t warpgroupsOf(scf::ForOp loop) {
   auto products = loop.getBody()->getOps<sm::AsyncProduct>();
-  if (products.empty())
+  if (products.empty() || (*products.begin()).getIssuer() != sm::Issuer::warpgroups)
     return 0;
   RankedTensorType tile = (*products.begin()).getSum();
   return sm::extentOfWarp(tile, /*dim=*/0) == sm::kRowsPerWarp ? tile.getDimSize(0) / sm::kRowsPerWarpgroup : 0;

@@ -21,10 +21,10 @@ namespace {
 /// The synchronisation that two accesses need between them.
 enum class Need { nothing, warpBarrier, barrier };
 
-/// An access to bytes of shared memory, or to a whole tensor in global memory.
+/// An access to bytes of shared memory, to a whole tensor in global memory, or to columns of tensor memory.
 struct PlacedAccess {
   sm::AccessKind kind;
-  Value tensor; ///< Null for shared memory.
+  Value tensor; ///< The tensor, or what names the columns. Null for shared memory.
   int64_t begin = 0, end = 1;
   sm::SharedType type = {}; ///< In shared memory: the arrangement of the bytes from `begin` on.
   std::optional<cuda::Footprint> footprint = {};

@@ -61,8 +61,8 @@ private:
       // No wait to look for: the loop that reads a ring waits for all copies into it.
       if (async && async.getEngine() == sm::Engine::cpAsync && !buffer.getDefiningOp<sm::SlotOp>())
         addUntilFinished(user, liveRange);
-      if (async && async.getEngine() == sm::Engine::tensorCores)
-        addUntilWait(user, alloc, liveRange);
+      if (auto product = dyn_cast<sm::AsyncProduct>(user); product && product.getHandle())
+        addUntilWait(product, alloc, liveRange);
     }
   }
 
@@ -82,8 +82,8 @@ private:
   }
 
   /// Extends a live range to the waits for an MMA, which reads its operands until then.
-  void addUntilWait(Operation *mma, sm::AllocOp alloc, Interval &liveRange) const {
-    for (Operation *end : sm::endersOf(mma->getResult(0)))
+  void addUntilWait(sm::AsyncProduct mma, sm::AllocOp alloc, Interval &liveRange) const {
+    for (Operation *end : sm::endersOf(mma.getHandle()))
       liveRange.include(spans_.at(inLoopOf(alloc, end)));
   }
 
@@ -154,9 +154,21 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
     }
     getOperation()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(total));
     getOperation().walk([&](sm::RolesOp roles) {
-      if (failed(numberBarriers(roles)))
+      if (failed(numberBarriers(roles)) || failed(checkTensorMemory(roles)))
         signalPassFailure();
     });
+  }
+
+  /// Checks that the accumulators of all program instances of a multiprocessor fit into tensor memory.
+  static LogicalResult checkTensorMemory(sm::RolesOp roles) {
+    int64_t columns = 0;
+    for (auto sums : roles->getBlock()->getOps<sm::TensorAllocOp>())
+      columns += sums.getType().allocated();
+    const int64_t instances = tile::setting(roles, "tile.instances_per_sm", 1);
+    if (columns * instances > sm::kTensorColumns)
+      return roles.emitOpError("needs ") << columns << " columns of tensor memory for each of " << instances
+                                         << " program instances; a multiprocessor has " << sm::kTensorColumns;
+    return success();
   }
 
   /// Gives named barriers to the roles of more than one warp, then to the turns of their warpgroups, then to channels.

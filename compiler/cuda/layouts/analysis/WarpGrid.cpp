@@ -26,8 +26,12 @@ bool onWarpgroups(tile::DotOp dot) {
   return tile::wantsRoles(dot) && dot->hasAttr(tile::warpgroups) && !dot->hasAttr(tile::warpLocal);
 }
 
+bool isInTensorMemory(tile::DotOp dot) { return tile::wantsRoles(dot) && dot->hasAttr(tile::inTensorMemory); }
+
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
   MmaShape shape = shapeOf(dot);
+  if (isInTensorMemory(dot))
+    return sm::tensorLayout(dot.getContext(), shape.m, shape.n, grid.m * grid.n);
   auto layout = onWarpgroups(dot) ? sm::warpgroupLayout : sm::accumulatorLayout;
   return layout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
 }

@@ -25,6 +25,9 @@ bool onTensorCores(tile::DotOp dot);
 /// Returns true if whole warpgroups compute `dot`, by `sm.wgmma`: the module has `tile.roles = "load"`, and the dot has
 /// `tile.warpgroups` but not `tile.warp_local`.
 bool onWarpgroups(tile::DotOp dot);
+/// Returns true if the accumulators of `dot` are in tensor memory, by `sm.tcgen05`: the module has
+/// `tile.roles = "load"`, and the dot has `tile.in_tensor_memory`.
+bool isInTensorMemory(tile::DotOp dot);
 /// Returns true if a reduction along `axis` reads the elements of `value`, directly or after elementwise ops and
 /// branches.
 bool isReducedAlong(mlir::Value value, int64_t axis);

@@ -408,3 +408,35 @@ module attributes {tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+// Accumulators in tensor memory begin before the loop and are read after it, 0 if no iteration has written them. Each
+// lane holds a row. The loop still carries its first values, which nothing reads.
+// CHECK: #[[ROWS:.*]] = #sm.layout<registers = [1:128:1], lanes = [0:32:1], warps = [0:4:32]>
+// CHECK-LABEL: func.func @in_tensor_memory(
+// CHECK: %[[SUMS:.*]] = sm.tensor_alloc : !sm.tensor_memory<1, 128, 128>
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %c0, %[[N:.*]] : index
+// CHECK: scf.for %[[K:.*]] = %c0 to %[[N]] step %c64
+// CHECK-DAG: %[[A:.*]] = sm.load_shared {{.*}} -> !sm.shared<128x64xbf16, 128>
+// CHECK-DAG: %[[B:.*]] = sm.load_shared {{.*}} -> !sm.shared<64x128xbf16, 128>
+// CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %c0
+// CHECK: sm.tcgen05 %[[A]], %[[B]] depth 64 into %[[SUMS]][%{{.*}}] accumulates %[[MORE]] {tile.label = "s"} :
+// CHECK: %[[R:.*]] = sm.tensor_read %[[SUMS]][%{{.*}}] written %[[ANY]] {{.*}} -> tensor<128x128xf32, #[[ROWS]]>
+// CHECK: sm.to_shared %[[R]]
+module attributes {tile.roles = "load", tile.has_tensor_memory = true, tile.num_warps = 4 : i64} {
+  func.func @in_tensor_memory(%a: !tile.view<2xbf16>, %c: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %r = scf.for %k = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x128xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<128x64xbf16>
+      %y = tile.load %a[%k, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+      %s = tile.dot %x, %y acc %sum {tile.label = "s"}
+        : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32> -> tensor<128x128xf32>
+      scf.yield %s : tensor<128x128xf32>
+    }
+    tile.store %r, %c[%c0, %c0] : tensor<128x128xf32>, !tile.view<2xf32>
+    return
+  }
+}

@@ -146,3 +146,51 @@ func.func @without_roles(%a: tensor<64x32xbf16>) -> tensor<64x64xf32> {
   %0 = tile.dot %a, %a {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
   return %0 : tensor<64x64xf32>
 }
+
+// -----
+
+// A GPU with tensor memory: a dot that a loop only adds to, from 0 on.
+// CHECK-LABEL: func.func @in_tensor_memory
+// CHECK: tile.dot {{.*}} {tile.in_tensor_memory}
+module attributes {tile.roles = "load", tile.has_tensor_memory = true, tile.num_warps = 4 : i64} {
+  func.func @in_tensor_memory(%a: !tile.view<2xbf16>, %n: index) -> tensor<128x128xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %r = scf.for %k = %c0 to %n step %c64 iter_args(%c = %zero) -> tensor<128x128xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<128x64xbf16>
+      %y = tile.load %a[%k, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+      %s = tile.dot %x, %y acc %c : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32> -> tensor<128x128xf32>
+      scf.yield %s : tensor<128x128xf32>
+    }
+    return %r : tensor<128x128xf32>
+  }
+}
+
+// -----
+
+// A GPU with tensor memory has no wgmma. Other dots keep mma.sync.
+// CHECK-LABEL: func.func @not_in_tensor_memory
+// CHECK-NOT: tile.warpgroups
+// CHECK-NOT: tile.in_tensor_memory
+module attributes {tile.roles = "load", tile.has_tensor_memory = true, tile.num_warps = 4 : i64} {
+  func.func @not_in_tensor_memory(%a: tensor<128x64xf16>, %b: tensor<64x128xf16>, %c: tensor<64x64xf16>)
+      -> (tensor<128x128xf32>, tensor<64x128xf32>) {
+    // expected-remark @+1 {{is not computed in tensor memory (tcgen05): it is not all that adds to its accumulators in a loop, from 0 on}}
+    %0 = tile.dot %a, %b : tensor<128x64xf16>, tensor<64x128xf16> -> tensor<128x128xf32>
+    // expected-remark @+1 {{it has 64 rows, 128 columns and a depth of 64; legal are 128 rows, and multiples of 64 for the others, of which at most 256 columns}}
+    %1 = tile.dot %c, %b : tensor<64x64xf16>, tensor<64x128xf16> -> tensor<64x128xf32>
+    return %0, %1 : tensor<128x128xf32>, tensor<64x128xf32>
+  }
+}
+
+// -----
+
+module attributes {tile.roles = "load", tile.has_tensor_memory = true, tile.num_warps = 4 : i64} {
+  func.func @cannot_be_in_tensor_memory(%a: tensor<128x64xf32>, %b: tensor<64x128xf32>) -> tensor<128x128xf32> {
+    // expected-error @+1 {{cannot be computed as its attributes say: its operands are not both bf16 or both f16; cast them}}
+    %0 = tile.dot %a, %b {allow_tf32, tile.in_tensor_memory}
+      : tensor<128x64xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    return %0 : tensor<128x128xf32>
+  }
+}

@@ -13,7 +13,9 @@ using Number = LoopGraph::Number;
 
 Labels cuda::labelledMmas(scf::ForOp loop) {
   Labels mmas;
-  for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::AsyncProduct>())) {
+  auto isInFlight = [](sm::AsyncProduct mma) { return mma.getSumPlace() == sm::SumPlace::registers; };
+  auto products = llvm::make_filter_range(loop.getBody()->getOps<sm::AsyncProduct>(), isInFlight);
+  for (auto [number, mma] : llvm::enumerate(products)) {
     auto label = mma->getAttrOfType<StringAttr>(tile::label);
     if (!label)
       label = StringAttr::get(loop.getContext(), "p" + Twine(number));

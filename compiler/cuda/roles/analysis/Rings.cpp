@@ -111,6 +111,13 @@ Operation *cuda::userIn(Operation *tile, bool last) {
   return found;
 }
 
+sm::TensorAllocOp cuda::sumsOf(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (auto sums = operand.getDefiningOp<sm::TensorAllocOp>())
+      return sums;
+  return {};
+}
+
 Value cuda::receiveWork(LocBuilder &b, sm::ChannelOp channel, RingPosition position) {
   Value number = sm::ConsumeWorkOp::create(b, b.getI32Type(), channel, position.slot, position.phase);
   sm::ReleaseOp::create(b, channel, position.slot, /*per_warp=*/true);
@@ -122,10 +129,11 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches
     b.setLoc(fetch.getLoc());
     const int64_t slots = slotsIn(loopOf(fetch));
     sm::TransposeOp transpose = transposeOf(fetch);
-    channels_[fetch] = makeChannel(b, fetch.getType(), slots, kLoad, transpose ? kTranspose : kCompute);
+    channels_[fetch] = makeChannel(b, fetch.getType(), slots, kLoad, readerOf(fetch));
     if (transpose)
       channels_[transpose] = makeChannel(b, transpose.getType(), slots, kTranspose, kCompute);
   }
+  addProducts(b);
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
   for (sm::LoadSharedOp fetch : loads_)
@@ -136,11 +144,43 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches
     }
 }
 
+/// Returns the role that takes the tile of a load.
+StringRef Rings::readerOf(sm::LoadSharedOp load) const {
+  if (transposeOf(load))
+    return kTranspose;
+  return llvm::any_of(load->getUsers(), isStartedByLane) ? kMma : kCompute;
+}
+
 SmallVector<StringRef> Rings::readersOfWork(scf::WhileOp loop) const {
   SmallVector<StringRef> readers{kCompute};
-  if (llvm::any_of(loads_, [&](sm::LoadSharedOp load) { return loop->isAncestor(load) && transposeOf(load); }))
-    readers.push_back(kTranspose);
+  for (StringRef role : {kTranspose, kMma})
+    if (llvm::any_of(loads_, [&](sm::LoadSharedOp load) { return loop->isAncestor(load) && readerOf(load) == role; }))
+      readers.push_back(role);
   return readers;
+}
+
+/// Makes rings of accumulators for the products that a lane starts, and the channels that pass them on.
+void Rings::addProducts(LocBuilder &b) {
+  for (sm::LoadSharedOp load : loads_)
+    for (Operation *user : load->getUsers())
+      if (isStartedByLane(user)) {
+        products_.insert(user);
+        sums_.insert(sumsOf(user));
+      }
+  for (sm::TensorAllocOp sums : sums_) {
+    b.setLoc(sums.getLoc());
+    const int64_t slots = slotsIn(loopOf(sums));
+    const sm::TensorMemoryType type = sums.getType();
+    tensorRings_[sums] = sm::TensorAllocOp::create(
+        b, sm::TensorMemoryType::get(b.getContext(), slots, type.getRows(), type.getColumns()));
+    channels_[sums] = makeChannel(b, /*tile=*/sm::SharedType(), slots, kMma, kCompute);
+  }
+}
+
+bool Rings::isOf(StringRef role, Operation *op) const {
+  if (isa<sm::TensorReadOp>(op))
+    return isFilledBy(role, sumsOf(op));
+  return isFilledBy(role, op) || (isStartedByLane(op) && role == kMma);
 }
 
 /// Returns true if the producer loads tiles of an inner loop between two loads of a block.
@@ -175,7 +215,7 @@ bool Rings::areUsedIn(Loop loop, StringRef role) const {
   auto isUsed = [&](Operation &op) {
     const bool readsWork = isa<tile::NextWorkOp>(op) && isPassed(&op) &&
                            llvm::is_contained(of(&op).getTo().getAsValueRange<StringAttr>(), role);
-    return readsWork || isFilledBy(role, &op);
+    return readsWork || isOf(role, &op);
   };
   return llvm::any_of(loop.getLoopRegions(), [&](Region *region) { return llvm::any_of(region->front(), isUsed); });
 }

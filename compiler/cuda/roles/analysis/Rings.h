@@ -43,8 +43,8 @@ struct RingPosition {
 /// `loop` uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
-/// The channels of a function: one for each tile that a role loads or transposes, and one for the work index of each
-/// loop that draws work indices.
+/// The channels of a function: one for each tile that a role loads or transposes, one for the work index of each loop
+/// that draws work indices, and one for accumulators in tensor memory.
 class Rings {
 public:
   /// Creates the channels at the insertion point of `b`.
@@ -52,11 +52,20 @@ public:
 
   llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
   llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
+  /// Returns the products that a lane starts.
+  llvm::ArrayRef<mlir::Operation *> products() const { return products_.getArrayRef(); }
+  /// Returns the places of their accumulators, as the program names them.
+  llvm::ArrayRef<sm::TensorAllocOp> sums() const { return sums_.getArrayRef(); }
+  /// Returns the ring in tensor memory for such a place.
+  mlir::Value tensorRing(sm::TensorAllocOp sums) const { return tensorRings_.at(sums); }
 
   /// Returns true if the tile or the work index of `op` passes through a channel.
   bool isPassed(mlir::Operation *op) const { return channels_.contains(op); }
   /// Returns true if it passes through a channel that the role fills.
   bool isFilledBy(llvm::StringRef role, mlir::Operation *op) const { return isPassed(op) && of(op).getFrom() == role; }
+  /// Returns true if the role executes `op`: it fills its channel, starts the product, or hands the accumulators over
+  /// where the program reads them.
+  bool isOf(llvm::StringRef role, mlir::Operation *op) const;
   /// Returns the channel through which the tile or the work index of `op` passes.
   sm::ChannelOp of(mlir::Operation *op) const { return channels_.at(op); }
 
@@ -74,15 +83,29 @@ public:
   llvm::SmallVector<Loop> loopsIn(Loop loop, llvm::StringRef role) const;
 
 private:
+  llvm::StringRef readerOf(sm::LoadSharedOp load) const;
+  void addProducts(mlir::ImplicitLocOpBuilder &b);
   llvm::SmallVector<llvm::StringRef> readersOfWork(mlir::scf::WhileOp loop) const;
   bool areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
   void findCompanion(sm::LoadSharedOp fetch);
 
   llvm::SmallVector<sm::LoadSharedOp> loads_;
   llvm::SetVector<tile::NextWorkOp> work_;
+  llvm::SetVector<mlir::Operation *> products_;
+  llvm::SetVector<sm::TensorAllocOp> sums_;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> tensorRings_;
   llvm::DenseMap<mlir::Operation *, sm::ChannelOp> channels_; ///< By the op that makes a tile or draws a work index.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> companions_;
 };
+
+/// Returns true if `op` is a product that one lane starts.
+inline bool isStartedByLane(mlir::Operation *op) {
+  auto product = mlir::dyn_cast<sm::AsyncProduct>(op);
+  return product && product.getIssuer() == sm::Issuer::lane;
+}
+
+/// Returns the place in tensor memory that a product adds to, or that an op reads.
+sm::TensorAllocOp sumsOf(mlir::Operation *op);
 
 /// Returns the first or last op of the block of `tile` that uses the tile that it makes, or contains a user.
 mlir::Operation *userIn(mlir::Operation *tile, bool last);

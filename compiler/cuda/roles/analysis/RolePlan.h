@@ -15,8 +15,9 @@ constexpr llvm::StringLiteral kRole = "tile.role";
 /// The number of slots of the rings that the iterations of a loop fill, on the loop. One position serves them all.
 constexpr llvm::StringLiteral kSlots = "tile.slots";
 
-/// The role that computes, the one that loads tiles for it, the one that transposes loaded tiles, and the one that adds
-/// tiles to memory.
-constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load", kTranspose = "transpose", kAdd = "add";
+/// The role that computes, the one that loads tiles for it, the one that transposes loaded tiles, the one whose lane
+/// starts products, and the one that adds tiles to memory.
+constexpr llvm::StringLiteral kCompute = "compute", kLoad = "load", kTranspose = "transpose", kMma = "mma",
+                              kAdd = "add";
 
 } // namespace tegula::cuda

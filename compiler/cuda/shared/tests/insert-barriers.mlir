@@ -886,3 +886,22 @@ func.func @not_planned() {
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>
   return
 }
+
+// -----
+
+#rows = #sm.layout<registers = [1:32:1], lanes = [0:32:1], warps = [0:4:32]>
+
+// One warp gives columns of tensor memory back, so a barrier comes after the reads of the others.
+// CHECK-LABEL: func.func @columns_of_tensor_memory
+// CHECK: sm.tensor_read
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.tensor_free
+func.func @columns_of_tensor_memory(%y: !tile.view<2xf32>, %slot: i32, %any: i1) {
+  %c0 = arith.constant 0 : index
+  %sums = sm.tensor_alloc : !sm.tensor_memory<1, 128, 32>
+  %c = sm.tensor_read %sums[%slot] written %any : !sm.tensor_memory<1, 128, 32> -> tensor<128x32xf32, #rows>
+  tile.store %c, %y[%c0, %c0] : tensor<128x32xf32, #rows>, !tile.view<2xf32>
+  sm.tensor_free %sums : !sm.tensor_memory<1, 128, 32>
+  return
+}

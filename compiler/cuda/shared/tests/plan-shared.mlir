@@ -1,4 +1,4 @@
-// RUN: tegula-opt --plan-shared --split-input-file %s | FileCheck %s
+// RUN: tegula-opt --plan-shared --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
@@ -190,4 +190,21 @@ func.func @named_barriers(%r: !sm.shared<1x64x64xf32, 128>) {
     }
   }
   return
+}
+
+// -----
+
+module attributes {tile.instances_per_sm = 2 : i64} {
+  func.func @more_columns_than_there_are() {
+    %a = sm.tensor_alloc : !sm.tensor_memory<1, 128, 256>
+    %b = sm.tensor_alloc : !sm.tensor_memory<1, 128, 96>
+    // expected-error @+1 {{needs 384 columns of tensor memory for each of 2 program instances; a multiprocessor has 512}}
+    sm.roles {
+      compute warps 4 registers 104 {
+      }
+      load warps 1 registers 40 {
+      }
+    }
+    return
+  }
 }

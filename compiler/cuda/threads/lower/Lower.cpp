@@ -10,7 +10,7 @@ const Lowerings &Lowerings::all() {
     for (auto add :
          {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings, addGlobalMemoryLowerings,
           addBufferLowerings, addSharedAccessLowerings, addCopyLowerings, addBoxLowerings, addMmaLowerings,
-          addWarpgroupLowerings, addRoleLowerings, addTurnLowerings, addRandomLowerings})
+          addWarpgroupLowerings, addTensorMemoryLowerings, addRoleLowerings, addTurnLowerings, addRandomLowerings})
       add(known);
     return known;
   }();

@@ -40,6 +40,7 @@ void addCopyLowerings(Lowerings &known);
 void addBoxLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
+void addTensorMemoryLowerings(Lowerings &known);
 void addRoleLowerings(Lowerings &known);
 void addTurnLowerings(Lowerings &known);
 void addRandomLowerings(Lowerings &known);

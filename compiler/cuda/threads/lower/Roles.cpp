@@ -84,9 +84,13 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   return lowered;
 }
 
-/// Lowers a role that loads tiles twice. With TMA, one lane loads all tiles. A second lane could come a whole round
-/// late to a slot, see the parity of a later phase, and wait forever. Without TMA, one warp copies the elements.
+/// Lowers the program of a role. One lane executes a role in which a lane starts products. A second lane could come a
+/// whole round late to a slot, see the parity of a later phase, and wait forever. A role that loads tiles is lowered
+/// twice. With TMA, one lane loads all tiles. Without TMA, one warp copies the elements.
 LogicalResult Threads::lowerBody(const sm::RoleRef &role) {
+  OpBuilder::InsertionGuard guardOfLane(b);
+  if (role.hasProducts(sm::Issuer::lane))
+    b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
   if (tensorMaps_.empty() || !loadsTiles(role))
     return lowerBlock(role.block());
   auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
@@ -234,11 +238,12 @@ static LogicalResult lower(Threads &t, sm::WordsOp op) {
 //===-- Fills and reads ------------------------------------------------------------------------------------------===//
 
 /// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
-/// not wait.
-template <class Op> static void waitForSlot(Threads &t, Op op) {
-  if (sm::protocolOf(sm::channelOf(op.getChannel())).empty != 0)
-    t.gpu.waitMbarrier(emptyMbarrier(t, op.getChannel(), op.getSlot()),
-                       t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+/// not wait. Returns false if each slot is filled only once.
+template <class Op> static bool waitForSlot(Threads &t, Op op) {
+  if (sm::protocolOf(sm::channelOf(op.getChannel())).empty == 0)
+    return false;
+  t.gpu.waitMbarrier(emptyMbarrier(t, op.getChannel(), op.getSlot()), t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+  return true;
 }
 
 /// Copies each `lanes`-th element of a vector from `first` on to the slot, several at a time. Elements outside the view
@@ -347,7 +352,29 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
+/// Waits for a slot of accumulators, which the lane may then access in tensor memory.
+static LogicalResult lower(Threads &t, sm::ProducerAcquireOp op) {
+  if (waitForSlot(t, op))
+    t.gpu.fenceTensorAfter();
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::WaitFullOp op) {
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getChannel(), op.getSlot()), t.scalar(op.getPhase()));
+  t.gpu.fenceTensorAfter();
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::ProducerCommitOp op) {
+  t.gpu.commitTensor(fullMbarrier(t, op.getChannel(), op.getSlot()));
+  return success();
+}
+
 static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
+  if (op.getAfterProducts()) {
+    t.gpu.commitTensor(emptyMbarrier(t, op.getChannel(), op.getSlot()));
+    return success();
+  }
   if (sm::ChannelOp channel = sm::channelOf(op.getChannel()); channel.getByBarriers()) {
     for (int64_t writer = 0; writer < writerOf(t, channel).warpgroups(); ++writer)
       t.gpu.arriveAtBarrier(emptyBarrier(t, channel, t.s.i32(writer)), kEmptyThreads);
@@ -433,7 +460,8 @@ static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
 }
 
 void cuda::addRoleLowerings(Lowerings &known) {
-  known.add<sm::ChannelOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::CloseOp,
-            sm::NextOp, sm::WordsOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp,
-            sm::SequenceWaitOp, sm::SequenceArriveOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ChannelOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp,
+            sm::ProducerAcquireOp, sm::ProducerCommitOp, sm::WaitFullOp, sm::CloseOp, sm::NextOp, sm::WordsOp,
+            sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp,
+            sm::SequenceArriveOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.wgmma, of sm.await and of sm.pack.
+#include "compiler/cuda/threads/lower/Descriptors.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Storage.h"
@@ -7,60 +8,6 @@
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
-
-namespace {
-
-/// The unit of addresses and distances in a descriptor, in bytes.
-constexpr int64_t kUnit = 16;
-
-/// The descriptors of an operand in shared memory.
-class Operand {
-public:
-  /// `kIsRow` is true if the index along the depth k is the row index of the tile as it is stored.
-  Operand(Threads &t, Value shared, bool kIsRow)
-      : t(t), kIsRow(kIsRow), element(*sm::mmaElement(cast<sm::SharedType>(shared.getType()).getElementType())),
-        rows(cast<sm::SharedType>(shared.getType()).getShape()[0]) {
-    Value address = arith::ShRUIOp::create(t.b, t.sharedAddress(shared), t.s.i32(4));
-    // The distance of panels matters only where the operand's rows or columns, not its depth, lie along them.
-    first = t.s.bitOr(address, t.s.i32((kIsRow ? panelBytes() / kUnit : 1) << 16));
-  }
-
-  int64_t depthOfStep() const { return element.depth; }
-
-  /// Moves the start of the operand by `count` times `size` rows of A or columns of B.
-  void skip(Value count, int64_t size) {
-    const int64_t parts = kIsRow && size < element.panelColumns() ? element.panelColumns() / size : 1;
-    if (parts == 1)
-      return add(t.s.mul(count, bytesTo(0, size) / kUnit));
-    add(t.s.mul(t.s.div(count, parts), panelBytes() / kUnit));
-    add(t.s.mul(t.s.rem(count, parts), size * element.bytes / kUnit));
-  }
-
-  /// Returns the low 32 bits of the descriptor of a step, for the rows of A or columns of B from `outer` on.
-  Value at(int64_t step, int64_t outer = 0) const {
-    return t.s.add(first, bytesTo(step * element.depth, outer) / kUnit);
-  }
-
-private:
-  void add(Value units) { first = t.s.add(first, units); }
-
-  int64_t panelBytes() const { return rows * sm::kPanelBytes; }
-
-  /// Returns the distance of the element at depth `k` of row (of A) or column (of B) `outer`.
-  int64_t bytesTo(int64_t k, int64_t outer) const {
-    int64_t row = kIsRow ? k : outer, column = kIsRow ? outer : k;
-    const int64_t columns = element.panelColumns();
-    return row * sm::kPanelBytes + column / columns * panelBytes() + column % columns * element.bytes;
-  }
-
-  Threads &t;
-  bool kIsRow;
-  sm::MmaElement element;
-  int64_t rows;
-  Value first;
-};
-
-} // namespace
 
 static LogicalResult lower(Threads &t, sm::PackOp op) {
   auto tile = cast<RankedTensorType>(op.getSource().getType());
@@ -102,8 +49,8 @@ static emit::WgmmaType typeOf(sm::WgmmaOp op) {
 }
 
 /// Multiplies all steps of the depth for each block of 64 rows, and returns the sums of all blocks.
-static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<Operand> &lhs, const Operand &rhs,
-                                   ArrayRef<Value> initial, const sm::Fragments &grid) {
+static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<SharedOperand> &lhs,
+                                   const SharedOperand &rhs, ArrayRef<Value> initial, const sm::Fragments &grid) {
   constexpr int64_t wordsOfStep = 4;
   const int64_t steps = llvm::divideCeil(op.getDepth(), rhs.depthOfStep());
   const unsigned columns = 16 * grid.columns;
@@ -138,12 +85,12 @@ static void separateAccumulators(Threads &t, sm::WgmmaOp first) {
 static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(op.getType().getTile()));
   const Share share = shareOf(t, grid);
-  std::optional<Operand> lhs;
+  std::optional<SharedOperand> lhs;
   if (isa<sm::SharedType>(op.getLhs().getType())) {
     lhs.emplace(t, op.getLhs(), /*kIsRow=*/op.getTransposeLhs());
     lhs->skip(share.rows, sm::kRowsPerWarpgroup);
   }
-  Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
+  SharedOperand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
   if (grid.warpsN > 1)
     rhs.skip(share.columns, 16 * grid.columns);
   if (op.getFenced())
