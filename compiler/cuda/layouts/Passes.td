@@ -5,6 +5,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrintProductCosts : Pass<"print-product-costs", "::mlir::ModuleOp"> {
+  let summary = "says as remarks what each plan of `plan-products` for a dot would cost; not part of the phase";
+  let description = [{
+    For tests of the cost model, and to see why `plan-products` takes a plan. Each `tile.dot` has a remark for each way
+    to compute it by warpgroups: flipped or not, and the warpgroups along the rows and the columns of what is computed.
+    The remark has the modelled clocks of the function, in which all other dots have the plans that are chosen, or says
+    why the dot cannot have the plan. A loop counts 16 times.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{

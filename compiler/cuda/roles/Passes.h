@@ -13,6 +13,7 @@ namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createPrintLoopGraph();  ///< Not part of the phase.
 std::unique_ptr<mlir::Pass> createPrintRoleTraces(); ///< Not part of the phase.
+std::unique_ptr<mlir::Pass> createPrintChannels();   ///< Not part of the phase.
 std::unique_ptr<mlir::Pass> createPlanRoles();
 std::unique_ptr<mlir::Pass> createSplitRoles();
 std::unique_ptr<mlir::Pass> createPlanSteps();

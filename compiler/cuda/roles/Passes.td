@@ -25,6 +25,16 @@ def PrintRoleTraces : Pass<"print-role-traces"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def PrintChannels : Pass<"print-channels"> {
+  let summary = "says as a remark how each channel hands over its slots; not part of the phase";
+  let description = [{
+    For tests of `protocolOf`, which counts the arrivals of mbarriers. A remark at each `sm.channel` has the role that
+    fills it, the roles that read it, its slots and their size, and how many arrivals make a slot full and empty again.
+    The slots of a channel that is never released are filled once, exchanged, or freed with those of another channel.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
   let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
