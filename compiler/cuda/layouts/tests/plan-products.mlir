@@ -42,6 +42,25 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 // -----
 
+// Two warpgroups divide the columns of a loaded tile by whole panels of 64, even if the last one has padding. The rows of
+// a tile have none.
+// CHECK-LABEL: func.func @padded
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 1, 2>}
+// CHECK: tile.dot
+// CHECK-NOT: tile.warpgroups
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @padded(%a: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %i: index) -> (tensor<64x96xf32>, tensor<64x80xf32>) {
+    %k = tile.load %K[%i, %i] : !tile.view<2xbf16> -> tensor<64x96xbf16>
+    %0 = tile.dot %a, %k : tensor<64x64xbf16>, tensor<64x96xbf16> -> tensor<64x96xf32>
+    %l = tile.load %K[%i, %i] : !tile.view<2xbf16> -> tensor<80x64xbf16>
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma)}}
+    %1 = tile.dot %a, %l {transpose_rhs} : tensor<64x64xbf16>, tensor<80x64xbf16> -> tensor<64x80xf32>
+    return %0, %1 : tensor<64x96xf32>, tensor<64x80xf32>
+  }
+}
+
+// -----
+
 // What the program says is kept, and the dot that is tied to it follows.
 // CHECK-LABEL: func.func @preset
 // CHECK: tile.dot {{.*}} {tile.flipped = true, tile.warpgroups = array<i64: 1, 2>}
