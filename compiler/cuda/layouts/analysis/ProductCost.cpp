@@ -117,6 +117,8 @@ public:
     }
     if (reducesAcrossWarps(dot, plan))
       clocks.exchanges += kCrossWarpReduction;
+    if (isAddedByLanes(dot, plan))
+      clocks.exchanges += static_cast<double>(dot.getType().getNumElements()) / sm::kWarpSize;
     clocks.tensor += tensorClocks;
     addOperand(clocks, leftOf(dot, plan), shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
     addOperand(clocks, rightOf(dot, plan), shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
@@ -170,6 +172,13 @@ private:
     const ProductPlan &operand = known->second;
     return operand.flipped == transposesLeft(dot, plan) && operand.rows == plan.rows && operand.columns == 1 &&
            plan.columns == 1;
+  }
+
+  /// Returns true if TMA would add the result to a tensor, but not as the threads of this plan hold it.
+  static bool isAddedByLanes(tile::DotOp dot, const ProductPlan &plan) {
+    return tile::isOn(dot, "tile.add_by_tma") && llvm::any_of(dot->getUsers(), llvm::IsaPred<tile::AtomicAddOp>) &&
+           (plan.flipped ||
+            (plan.columns > 1 && columnsOf(dot, plan) % sm::panelColumns(dot.getType().getElementType()) != 0));
   }
 
   static bool reducesAcrossWarps(tile::DotOp dot, const ProductPlan &plan) {
