@@ -34,10 +34,14 @@ static bool isOnlyAddedTo(Value tensor, func::FuncOp function) {
   return !search.wasInterrupted();
 }
 
-/// Returns true if boxes add the columns of the tile only: they end with it, or with the columns that TMA sees.
+/// Returns true if boxes add the columns of the tile only: they end with it, or with the columns that TMA sees. Lanes
+/// add the few columns of a narrow tile faster than TMA adds them with their padding.
 static bool haveBoxes(RankedTensorType tile, Value column) {
-  return sm::additionBuffer(tile) &&
-         (sm::limitOfColumns(tile) ? matchPattern(column, m_Zero()) : sm::startsAtBox(column, tile.getElementType()));
+  constexpr int64_t leastPadded = 64;
+  if (!sm::additionBuffer(tile))
+    return false;
+  return sm::limitOfColumns(tile) ? tile.getDimSize(1) >= leastPadded && matchPattern(column, m_Zero())
+                                  : sm::startsAtBox(column, tile.getElementType());
 }
 
 static bool canAddByTma(tile::AtomicAddOp add) {

@@ -195,21 +195,25 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 8 : i64} {
 
 // -----
 
-#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#n = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A warp that has all columns of its rows need not have whole panels.
-// CHECK-LABEL: func.func @narrow
-// CHECK: sm.fits %arg0 at %c0, %c0, %arg1 from !sm.shared<64x64xf32, 128> columns 40 :
-// CHECK: sm.write %{{.*}}, %[[BUFFER:.*]] staggered : tensor<64x40xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>
-// CHECK-NEXT: sm.tma_add %[[BUFFER]] layout #{{.*}} columns 40, %arg0
+// A warp that has all columns of its rows need not have whole panels. Lanes add narrow tiles.
+// CHECK-LABEL: func.func @all_columns
+// CHECK: sm.fits %arg0 at %c0, %c0, %arg1 from !sm.shared<64x96xf32, 128> columns 72 :
+// CHECK: sm.write %{{.*}}, %[[BUFFER:.*]] staggered : tensor<64x72xf32, #{{.*}}>, !sm.shared<64x96xf32, 128>
+// CHECK-NEXT: sm.tma_add %[[BUFFER]] layout #{{.*}} columns 72, %arg0
+// CHECK-NOT: sm.tma_add
+// CHECK: tile.atomic_add %{{[^{]*}} : tensor<64x40xf32
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
-  func.func @narrow(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x40xf32, #c>) {
+  func.func @all_columns(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x72xf32, #c>, %y: tensor<64x40xf32, #n>) {
     sm.roles {
       compute warps 4 registers 232 {
         %c0 = arith.constant 0 : index
         %c64 = arith.constant 64 : index
         scf.for %i = %c0 to %n step %c64 {
-          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x40xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x72xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %y, %sum[%i, %c0] : tensor<64x40xf32, #n>, !tile.view<2xf32>
         } {tile.steps = "p0 p1@1"}
       }
       load warps 1 registers 40 {
