@@ -431,8 +431,10 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
     are bounds of its indices in the tensor, such as those of a loop. The tiles come from buffers of type `buffer`. With
     `ends_inside`, they are of rows that end inside the tensor (`tile.rows`).
 
-    The op asks about additions, and all threads of a role have the same result. With `rows_of_warp`, it asks about the
-    store of one tile, of which each warp has that number of rows. All threads of a warp then have the same result.
+    The op asks about additions, and all threads of a role have the same result. With `columns`, TMA sees that number of
+    columns of the tensor: the tile begins at column 0 and ends before the buffer does. With `rows_of_warp`, it asks
+    about the store of one tile, of which each warp has that number of rows. All threads of a warp then have the same
+    result.
 
     ```mlir
     %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
@@ -440,11 +442,12 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
     ```
   }];
   let arguments = (ins Tile_ViewType:$tensor, Variadic<Index>:$indices, TypeAttrOf<Sm_SharedType>:$buffer,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp, UnitAttr:$ends_inside);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$columns, UnitAttr:$ends_inside);
   let results = (outs I1:$result);
   let assemblyFormat = [{
-    $tensor `at` $indices `from` $buffer (`rows_of_warp` $rows_of_warp^)? (`ends_inside` $ends_inside^)? attr-dict `:`
-    qualified(type($tensor))
+    $tensor `at` $indices `from` $buffer (`rows_of_warp` $rows_of_warp^)? (`columns` $columns^)?
+    (`ends_inside` $ends_inside^)? attr-dict `:` qualified(type($tensor))
   }];
   let hasVerifier = 1;
 }
@@ -476,20 +479,29 @@ def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
     Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
     The tile has the layout of the accumulators of an `sm.wgmma`. In a role with the warps of `layout`, each warp starts
     the additions of what it has written. In a role of one warp, each lane starts those of what one warp of `layout`
-    holds. Only additions may access the tensor. TMA reads the tile after the op is over, until an `sm.tma_store_wait`.
+    holds. The buffer has whole panels for all columns of the layout. With `columns`, the tile has only that number of
+    columns, and TMA sees no more of the tensor. Only additions may access the tensor. TMA reads the tile after the op
+    is over, until an `sm.tma_store_wait`.
 
     ```mlir
     sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
     ```
   }];
-  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Sm_LayoutAttr:$layout, Tile_Adds<Tile_ViewType>:$tensor,
-                       Variadic<I32>:$coordinates);
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Sm_LayoutAttr:$layout,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$columns,
+                       Tile_Adds<Tile_ViewType>:$tensor, Variadic<I32>:$coordinates);
   let extraClassDeclaration = [{
     /// Returns true if the tile is one of rows that end inside the tensor.
     bool endsInside() { return getCoordinates().size() != static_cast<size_t>(getTensor().getType().getRank()); }
+    /// Returns the type of the tile in registers.
+    ::mlir::RankedTensorType tile() {
+      SharedType type = getShared().getType();
+      const int64_t columns = getColumns().value_or(type.getShape().back());
+      return ::mlir::RankedTensorType::get({type.getShape().front(), columns}, type.getElementType(), getLayout());
+    }
   }];
   let assemblyFormat = [{
-    $shared `layout` qualified($layout) `,` $tensor `at` $coordinates attr-dict
+    $shared `layout` qualified($layout) (`columns` $columns^)? `,` $tensor `at` $coordinates attr-dict
     `:` qualified(type($shared)) `,` qualified(type($tensor))
   }];
   let hasVerifier = 1;

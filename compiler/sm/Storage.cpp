@@ -2,7 +2,6 @@
 #include "compiler/sm/Storage.h"
 
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Sm.h"
 
 using namespace mlir;
 using namespace tegula::sm;
@@ -50,11 +49,21 @@ std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
   return layout == same ? std::optional(grid) : std::nullopt;
 }
 
-bool tegula::sm::isAddedByTma(RankedTensorType tile) {
+SharedType tegula::sm::additionBuffer(RankedTensorType tile) {
   LayoutAttr layout = layoutOf(tile);
   std::optional<Fragments> grid = layout && tile.getRank() == 2 ? warpgroupFragments(layout) : std::nullopt;
-  return grid && tile.getElementType().isF32() && 16 * grid->columns % panelColumns(tile.getElementType()) == 0 &&
-         tile.getDimSize(0) == grid->rowStride * grid->rows && tile.getDimSize(1) == 16 * grid->columns * grid->warpsN;
+  if (!grid || !tile.getElementType().isF32() || tile.getDimSize(0) != grid->rowStride * grid->rows)
+    return {};
+  const int64_t ofPanel = panelColumns(tile.getElementType()), ofWarp = 16 * grid->columns;
+  if (tile.getDimSize(1) > ofWarp * grid->warpsN || (grid->warpsN > 1 && ofWarp % ofPanel != 0))
+    return {};
+  const int64_t columns = llvm::alignTo(ofWarp * grid->warpsN, ofPanel);
+  return SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), kPanelBytes);
+}
+
+std::optional<int64_t> tegula::sm::limitOfColumns(RankedTensorType tile) {
+  const int64_t columns = tile.getDimSize(1);
+  return additionBuffer(tile).getShape()[1] > columns ? std::optional(columns) : std::nullopt;
 }
 
 /// Returns the layout in which lanes address the four 8 x 8 matrices of a block: down the rows first, or, with

@@ -2,7 +2,7 @@
 // Addresses in shared memory and fragments of tensor cores, as far as they are known at compile time.
 #pragma once
 
-#include "compiler/sm/Layout.h"
+#include "compiler/sm/Sm.h"
 
 #include <optional>
 
@@ -24,9 +24,12 @@ std::optional<Fragments> warpgroupFragments(LayoutAttr layout);
 /// Returns the blocks and warps for which operandLayout makes `layout`; none if `layout` is not an operand layout.
 std::optional<Fragments> operandFragments(LayoutAttr layout);
 
-/// Returns true if TMA can add the tile to memory, warp by warp: f32 accumulators of `sm.wgmma` of which each warp has
-/// whole panels.
-bool isAddedByTma(mlir::RankedTensorType tile);
+/// Returns the buffer from which TMA can add the tile to memory, warp by warp; null if TMA cannot. The tile is f32
+/// accumulators of `sm.wgmma`, of which each warp has whole panels or all columns. The buffer has whole panels.
+SharedType additionBuffer(mlir::RankedTensorType tile);
+/// Returns the number of columns that TMA may see of a tensor to which it adds the tile from such a buffer; none if it
+/// may see all. The columns end with the tile if the buffer has more. Such a tile begins at column 0.
+std::optional<int64_t> limitOfColumns(mlir::RankedTensorType tile);
 
 /// Returns the 16 bytes whose address each lane gives to ldmatrix.x4, for the first 16 x 16 block of its warp.
 /// Coordinates are those of the tile as it is stored. The four 32-bit registers that a lane receives are operands of

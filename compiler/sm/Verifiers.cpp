@@ -226,11 +226,13 @@ LogicalResult CoordinatesOp::verify() {
 
 LogicalResult TmaAddOp::verify() {
   const SharedType from = getShared().getType();
-  if (!isAddedByTma(RankedTensorType::get(from.getShape(), from.getElementType(), getLayout())) ||
-      from.getPanel() != kPanelBytes)
-    return emitOpError("adds ") << from
-                                << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which "
-                                   "each warp has whole panels";
+  const SharedType needed = additionBuffer(tile());
+  if (!needed)
+    return emitOpError("adds ") << tile()
+                                << "; TMA adds f32 accumulators of 'sm.wgmma', of which each warp has whole panels or "
+                                   "all columns";
+  if (from != needed)
+    return emitOpError("adds ") << tile() << " from " << from << "; its buffer is " << needed;
   if (!getOperation()->getParentOfType<RolesOp>())
     return emitOpError("must be in a role of 'sm.roles'");
   if (!isa<BlockArgument>(getTensor()))

@@ -85,7 +85,10 @@ class Simt(CommandLineTest):
 
     def test_tma_makes_all_loads_and_additions_of_the_backward_pass_at_any_length(self):
         # Rows of statistics begin at multiples of 16 bytes and end with a block, because the workspace has room.
-        for length, dim, *options in [("257", "64"), ("258", "128", "--causal", "top_left"), ("257", "128", "--variant", "softcap")]:
+        # Tiles of dQ that end inside a panel have boxes that end with the tensor.
+        cases = [("257", "64"), ("258", "128", "--causal", "top_left"), ("257", "128", "--variant", "softcap"),
+                 ("70", "192", "--value-dim", "128"), *(("70", dim) for dim in ["72", "80", "96", "112", "160", "192"])]
+        for length, dim, *options in cases:
             with self.subTest(f"{length} {dim} {options}"):
                 rows = json.loads(self.run_tegula(
                     "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "2", "--seqlen-q", length, "--dtype", "bf16",

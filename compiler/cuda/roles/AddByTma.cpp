@@ -2,7 +2,6 @@
 #include "compiler/cuda/roles/Adder.h"
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/sm/Boxes.h"
-#include "compiler/sm/Elements.h"
 #include "compiler/sm/Steps.h"
 #include "compiler/sm/Storage.h"
 
@@ -35,11 +34,19 @@ static bool isOnlyAddedTo(Value tensor, func::FuncOp function) {
   return !search.wasInterrupted();
 }
 
+/// Returns true if boxes add the columns of the tile only: they end with it, or with the columns that TMA sees. Lanes
+/// add the few columns of a narrow tile faster than TMA adds them with their padding.
+static bool haveBoxes(RankedTensorType tile, Value column) {
+  constexpr int64_t leastPadded = 64;
+  if (!sm::additionBuffer(tile))
+    return false;
+  return sm::limitOfColumns(tile) ? tile.getDimSize(1) >= leastPadded && matchPattern(column, m_Zero())
+                                  : sm::startsAtBox(column, tile.getElementType());
+}
+
 static bool canAddByTma(tile::AtomicAddOp add) {
-  auto type = cast<RankedTensorType>(add.getTile().getType());
-  return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() && sm::isAddedByTma(type) &&
-         sm::startsAtBox(add.getPosition().back(), type.getElementType()) &&
-         sm::whyNotAddressed(add.getView()).empty() &&
+  return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() &&
+         haveBoxes(add.getTile().getType(), add.getPosition().back()) && sm::whyNotAddressed(add.getView()).empty() &&
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 
@@ -92,8 +99,8 @@ static Value fits(LocBuilder &b, tile::AtomicAddOp add, bool byRole) {
   OpBuilder::InsertionGuard guard(b);
   if (loop && !byRole && llvm::all_of(limits, isBefore))
     b.setInsertionPoint(loop);
-  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, bufferOf(add), /*rows_of_warp=*/IntegerAttr(),
-                            sm::hasEnd(add.getView()));
+  return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, sm::additionBuffer(add.getTile().getType()),
+                            /*rows_of_warp=*/IntegerAttr(), limitOfColumns(add), sm::hasEnd(add.getView()));
 }
 
 /// Returns the additions that one role makes for all warps: those in turns, and others if no loop overlaps its
@@ -128,8 +135,8 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
     llvm::erase_if(additions, [&](tile::AtomicAddOp add) { return add.getTurn() && !isOfRole(add); });
     if (additions.empty())
       function.emitRemark(tile::nameSetting(function, "add_by_tma"))
-          << " has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole panels of 32 "
-             "columns, to a tensor that nothing else accesses";
+          << " has no effect: no loop of the consumers adds f32 accumulators of a wgmma, of which each warp has whole "
+             "panels of 32 columns or all columns, to a tensor that nothing else accesses";
     sm::ChannelOp toRole;
     DenseMap<Type, Value> buffers; // Additions by warps that have one layout share a buffer.
     for (tile::AtomicAddOp add : additions)
@@ -146,7 +153,7 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   static Value makeBuffer(tile::AtomicAddOp add) {
     LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
-    return sm::AllocOp::create(b, bufferOf(add), IntegerAttr());
+    return sm::AllocOp::create(b, sm::additionBuffer(add.getTile().getType()), IntegerAttr());
   }
 
   /// Lets each warp start the additions of what it has written to the buffer.
@@ -155,7 +162,7 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
       auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
       sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
       sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
-      sm::TmaAddOp::create(b, buffer, sm::layoutOf(cast<RankedTensorType>(add.getTile().getType())),
+      sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()), limitOfColumns(add),
                            tile::rootOf(add.getView()), at.getCoordinates());
     });
   }

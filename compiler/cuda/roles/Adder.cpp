@@ -3,7 +3,7 @@
 
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Boxes.h"
-#include "compiler/sm/Elements.h"
+#include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -118,8 +118,8 @@ private:
 
   /// Starts the additions, and releases the slot when TMA has read it.
   void start(Value tile, const Words &words) {
-    auto layout = sm::layoutOf(cast<RankedTensorType>(add_.getTile().getType()));
-    sm::TmaAddOp::create(b_, tile, layout, tensor_, words.coordinates);
+    RankedTensorType type = add_.getTile().getType();
+    sm::TmaAddOp::create(b_, tile, sm::layoutOf(type), limitOfColumns(add_), tensor_, words.coordinates);
     sm::TmaStoreWaitOp::create(b_, tile, IntegerAttr());
     sm::BarrierOp::create(b_, /*warp=*/true);
     release();
@@ -179,16 +179,16 @@ static sm::RoleRef addRole(sm::RolesOp roles) {
   return sm::rolesOf(more).back();
 }
 
-//===-- Channel --------------------------------------------------------------------------------------------------===//
-
-sm::SharedType cuda::bufferOf(tile::AtomicAddOp add) {
-  auto tile = cast<RankedTensorType>(add.getTile().getType());
-  return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), sm::kPanelBytes);
+IntegerAttr cuda::limitOfColumns(tile::AtomicAddOp add) {
+  const std::optional<int64_t> limit = sm::limitOfColumns(add.getTile().getType());
+  return limit ? Builder(add.getContext()).getI64IntegerAttr(*limit) : IntegerAttr();
 }
+
+//===-- Channel --------------------------------------------------------------------------------------------------===//
 
 sm::ChannelOp cuda::makeChannelToAdder(tile::AtomicAddOp add) {
   LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
-  auto type = sm::ChannelType::get(b.getContext(), /*slots=*/1, bufferOf(add));
+  auto type = sm::ChannelType::get(b.getContext(), /*slots=*/1, sm::additionBuffer(add.getTile().getType()));
   Value ring = sm::AllocOp::create(b, type.ring(), IntegerAttr());
   return sm::ChannelOp::create(b, type, ring, sm::roleOf(add)->name(), b.getStrArrayAttr(kAdd),
                                /*per_warpgroup=*/false, /*by_barriers=*/true, b.getI64IntegerAttr(Words::count(add)),

@@ -183,9 +183,9 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
   let summary = "lets TMA add the accumulators of a loop to memory";
   let description = [{
     Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
-    the consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4,
-    and only additions may access the tensor. The pass emits a remark if nothing qualifies. From
-    `compiler/cuda/roles/tests/add-by-tma.mlir`, abridged:
+    the consumers. Each warp must have whole panels of 32 columns or all columns, the first column must be provably a
+    multiple of 4, and 0 if the tile ends inside a panel, and only additions may access the tensor. The pass emits a
+    remark if nothing qualifies. From `compiler/cuda/roles/tests/add-by-tma.mlir`, abridged:
 
     ```mlir
     tile.atomic_add %dq, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>

@@ -102,7 +102,7 @@ static Branch branch(sm::CopyOutOp copy) {
   ImplicitLocOpBuilder b(copy.getLoc(), copy);
   const SmallVector<Value> indices = tile::positionInTensor(copy.getView(), copy.getPosition())->indices;
   Value fits = sm::FitsOp::create(b, tile::rootOf(copy.getView()), indices, copy.getShared().getType(),
-                                  copy.getRowsOfWarpAttr(), sm::hasEnd(copy.getView()));
+                                  copy.getRowsOfWarpAttr(), /*columns=*/IntegerAttr(), sm::hasEnd(copy.getView()));
   auto branch = scf::IfOp::create(b, fits, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   auto store =

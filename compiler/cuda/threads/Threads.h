@@ -60,8 +60,10 @@ struct TensorMap {
 
   /// Describes boxes of the buffer type `tile`: `rows` rows of a panel, or a whole vector.
   TensorMap(mlir::Value view, sm::SharedType tile, int64_t rows, int64_t columns);
-  /// Describes the boxes for additions from a buffer: a warp's rows of one panel.
-  static TensorMap ofAdditions(mlir::Value tensor, sm::SharedType buffer, bool endsInside);
+  /// Describes the boxes for additions from a buffer: a warp's rows of one panel. TMA may see all columns if there is
+  /// no limit.
+  static TensorMap ofAdditions(mlir::Value tensor, sm::SharedType buffer, std::optional<int64_t> columns,
+                               bool endsInside);
   bool operator==(const TensorMap &) const = default;
 };
 

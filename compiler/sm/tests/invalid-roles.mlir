@@ -681,8 +681,28 @@ func.func @too_few_coordinates(%v: !tile.view<2xf32>, %i: index) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:16]>
 
 func.func @an_addition_of_half_panels(%s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
-  // expected-error @+1 {{of which each warp has whole panels}}
+  // expected-error @+1 {{of which each warp has whole panels or all columns}}
   sm.tma_add %s layout #c, %v at %i, %i : !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+func.func @an_addition_of_other_columns(%s: !sm.shared<64x128xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+  // expected-error @+1 {{of which each warp has whole panels or all columns}}
+  sm.tma_add %s layout #c columns 136, %v at %i, %i : !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_from_a_larger_buffer(%s: !sm.shared<64x96xf32, 128>, %v: !tile.view<2xf32>, %i: i32) {
+  // expected-error @+1 {{; its buffer is '!sm.shared<64x64xf32, 128>'}}
+  sm.tma_add %s layout #c columns 40, %v at %i, %i : !sm.shared<64x96xf32, 128>, !tile.view<2xf32>
   return
 }
 

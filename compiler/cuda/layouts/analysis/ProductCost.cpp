@@ -46,17 +46,34 @@ static bool transposesLeft(tile::DotOp dot, const ProductPlan &plan) {
   return plan.flipped ? !dot.getTransposeRhs() : dot.getTransposeLhs();
 }
 
-/// Returns true if the right operand B may lie in shared memory row-major in N: its rows run along the columns of the
-/// result.
-static bool mayHaveColumnsInRows(tile::DotOp dot, const ProductPlan &plan) {
-  const bool transposes = plan.flipped ? !dot.getTransposeLhs() : dot.getTransposeRhs();
-  return !transposes || !rightOf(dot, plan).getDefiningOp<tile::LoadOp>();
+/// Returns true if the dot reads its right operand as the transpose of the tile.
+static bool transposesRight(tile::DotOp dot, const ProductPlan &plan) {
+  return plan.flipped ? !dot.getTransposeLhs() : dot.getTransposeRhs();
+}
+
+/// Returns the columns that each warpgroup computes.
+static int64_t columnsOf(tile::DotOp dot, const ProductPlan &plan) {
+  return columnsOfWarpgroup(rightOf(dot, plan), transposesRight(dot, plan), computed(dot, plan).n, plan.columns);
+}
+
+/// Returns why warpgroups that divide the columns of the result cannot have equal parts; empty if they can.
+static std::string obstacleToDivision(tile::DotOp dot, const ProductPlan &plan) {
+  const Value right = rightOf(dot, plan);
+  if (plan.columns == 1 || hasColumnsInRows(right, transposesRight(dot, plan)))
+    return {};
+  const int64_t n = computed(dot, plan).n, columns = columnsOf(dot, plan);
+  const int64_t ofPanel = sm::panelColumns(cast<RankedTensorType>(right.getType()).getElementType());
+  const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
+  const bool isKMajor = transposesRight(dot, plan) && right.getDefiningOp<tile::LoadOp>();
+  if (n == plan.columns * columns && (isWhole || isKMajor))
+    return {};
+  return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", n, plan.flipped ? "rows" : "columns",
+                       plan.columns);
 }
 
 std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
-  constexpr int64_t columnsOfBlock = 16;
   const MmaShape shape = computed(dot, plan);
-  const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = llvm::divideCeil(shape.n, plan.columns);
+  const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = columnsOf(dot, plan);
   if (shape.m % rows)
     return llvm::formatv("{0} {1} are no multiple of {2}, which is 64 for each of {3} warpgroups", shape.m,
                          plan.flipped ? "columns" : "rows", rows, plan.rows);
@@ -68,12 +85,7 @@ std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
   if (sm::mmaElement(element)->mustBeKMajor && (shape.k % ofPanel != 0 || shape.n % ofPanel != 0))
     return llvm::formatv("its depth of {0} and its {1} {2} must be multiples of {3} for operands of {4}", shape.k,
                          shape.n, plan.flipped ? "rows" : "columns", ofPanel, element);
-  const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
-  const bool isDivided = shape.n % (columnsOfBlock * plan.columns) == 0;
-  if (plan.columns > 1 && (!isDivided || (mayHaveColumnsInRows(dot, plan) && !isWhole)))
-    return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", shape.n, plan.flipped ? "rows" : "columns",
-                         plan.columns);
-  return {};
+  return obstacleToDivision(dot, plan);
 }
 
 //===-- Cost ------------------------------------------------------------------------------------------------------===//
@@ -91,17 +103,22 @@ public:
 
   void add(tile::DotOp dot) {
     const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
-    const MmaShape shape = computed(dot, plan);
+    MmaShape shape = computed(dot, plan);
+    const bool isPossible = obstacleTo(dot, plan).empty();
+    if (isPossible)
+      shape.n = plan.columns * columnsOf(dot, plan);
     const double words = static_cast<double>(bytesOf(dot.getRhs())) / kBytesOfWord; // Tensor cores read 16-bit words.
     const double tensorClocks = words * shape.m * shape.n * shape.k / kRates.multiplyAdds;
     Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];
     preferences_ += kPreference * ((plan.flipped ? 2.0 : 0.0) + (plan.columns > 1 ? 1.0 : 0.0));
-    if (!obstacleTo(dot, plan).empty()) {
+    if (!isPossible) {
       clocks.tensor += kSlowdownOfWarps * tensorClocks;
       return;
     }
     if (reducesAcrossWarps(dot, plan))
       clocks.exchanges += kCrossWarpReduction;
+    if (isAddedByLanes(dot, plan))
+      clocks.exchanges += static_cast<double>(dot.getType().getNumElements()) / sm::kWarpSize;
     clocks.tensor += tensorClocks;
     addOperand(clocks, leftOf(dot, plan), shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
     addOperand(clocks, rightOf(dot, plan), shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
@@ -155,6 +172,13 @@ private:
     const ProductPlan &operand = known->second;
     return operand.flipped == transposesLeft(dot, plan) && operand.rows == plan.rows && operand.columns == 1 &&
            plan.columns == 1;
+  }
+
+  /// Returns true if TMA would add the result to a tensor, but not as the threads of this plan hold it.
+  static bool isAddedByLanes(tile::DotOp dot, const ProductPlan &plan) {
+    return tile::isOn(dot, "tile.add_by_tma") && llvm::any_of(dot->getUsers(), llvm::IsaPred<tile::AtomicAddOp>) &&
+           (plan.flipped ||
+            (plan.columns > 1 && columnsOf(dot, plan) % sm::panelColumns(dot.getType().getElementType()) != 0));
   }
 
   static bool reducesAcrossWarps(tile::DotOp dot, const ProductPlan &plan) {

@@ -28,10 +28,23 @@ bool onWarpgroups(tile::DotOp dot) {
 
 bool isInTensorMemory(tile::DotOp dot) { return tile::wantsRoles(dot) && dot->hasAttr(tile::inTensorMemory); }
 
+bool hasColumnsInRows(Value rhs, bool transposes) {
+  const std::optional<sm::MmaElement> element = sm::mmaElement(cast<RankedTensorType>(rhs.getType()).getElementType());
+  return !transposes && element && !element->mustBeKMajor && rhs.getDefiningOp<tile::LoadOp>();
+}
+
+int64_t columnsOfWarpgroup(Value rhs, bool transposes, int64_t n, int64_t warpgroups) {
+  const int64_t columns = llvm::alignTo(llvm::divideCeil(n, warpgroups), kColumnsOfBlock);
+  if (warpgroups == 1 || !hasColumnsInRows(rhs, transposes))
+    return columns;
+  const int64_t ofPanel = sm::panelColumns(cast<RankedTensorType>(rhs.getType()).getElementType());
+  return columns < ofPanel ? llvm::PowerOf2Ceil(columns) : llvm::alignTo(columns, ofPanel);
+}
+
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
-  MmaShape shape = shapeOf(dot);
+  MmaShape shape = covered(dot, grid);
   if (isInTensorMemory(dot))
-    return sm::tensorLayout(dot.getContext(), shape.m, shape.n, grid.m * grid.n);
+    return sm::tensorLayout(dot.getContext(), shapeOf(dot).m, shapeOf(dot).n, grid.m * grid.n);
   auto layout = onWarpgroups(dot) ? sm::warpgroupLayout : sm::accumulatorLayout;
   return layout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
 }
@@ -45,8 +58,11 @@ sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid) {
 
 MmaShape covered(tile::DotOp dot, WarpGrid grid) {
   auto up = [](int64_t size, int64_t unit) { return static_cast<int64_t>(llvm::alignTo(size, unit)); };
-  MmaShape shape = shapeOf(dot);
-  return {up(shape.m, 16 * grid.m), up(shape.n, 16 * grid.n), up(shape.k, 16)};
+  const MmaShape shape = shapeOf(dot);
+  const int64_t n = onWarpgroups(dot)
+                        ? grid.n * columnsOfWarpgroup(dot.getRhs(), dot.getTransposeRhs(), shape.n, grid.n)
+                        : up(shape.n, kColumnsOfBlock * grid.n);
+  return {up(shape.m, 16 * grid.m), n, up(shape.k, 16)};
 }
 
 bool isReducedAlong(Value value, int64_t axis) {

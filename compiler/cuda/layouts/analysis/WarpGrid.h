@@ -32,6 +32,14 @@ bool isInTensorMemory(tile::DotOp dot);
 /// branches.
 bool isReducedAlong(mlir::Value value, int64_t axis);
 
+/// The columns of a block of accumulators.
+constexpr int64_t kColumnsOfBlock = 16;
+/// Returns true if warpgroups read the right operand of a dot from panels whose rows run along the columns of the
+/// result. The dot multiplies by `rhs`, or with `transposes` by its transpose.
+bool hasColumnsInRows(mlir::Value rhs, bool transposes);
+/// Returns how many of the `n` columns of the result of such a dot each warpgroup computes. Warpgroups that divide the
+/// columns of panels take whole panels or equal parts of one, so that the last one may compute padding.
+int64_t columnsOfWarpgroup(mlir::Value rhs, bool transposes, int64_t n, int64_t warpgroups);
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);
 /// Returns the layout in which `dot` takes its lhs from registers.
 sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid);

@@ -177,11 +177,11 @@ module attributes {tile.roles = "load", tile.num_warps = 12 : i64} {
   func.func @rows_of_two_products(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %y: !tile.view<2xf32> {tile.written}) {
     %c0 = arith.constant 0 : index
     %0 = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<192x64xbf16>
-    %1 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
-    %2 = tile.dot %0, %1 {transpose_rhs} : tensor<192x64xbf16>, tensor<64x64xbf16> -> tensor<192x64xf32>
-    %3 = arith.truncf %2 : tensor<192x64xf32> to tensor<192x64xbf16>
-    %4 = tile.dot %3, %0 {transpose_lhs} : tensor<192x64xbf16>, tensor<192x64xbf16> -> tensor<64x64xf32>
-    tile.store %4, %y[%c0, %c0] : tensor<64x64xf32>, !tile.view<2xf32>
+    %1 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<56x64xbf16>
+    %2 = tile.dot %0, %1 {transpose_rhs} : tensor<192x64xbf16>, tensor<56x64xbf16> -> tensor<192x56xf32>
+    %3 = arith.truncf %2 : tensor<192x56xf32> to tensor<192x56xbf16>
+    %4 = tile.dot %3, %0 {transpose_lhs} : tensor<192x56xbf16>, tensor<192x64xbf16> -> tensor<56x64xf32>
+    tile.store %4, %y[%c0, %c0] : tensor<56x64xf32>, !tile.view<2xf32>
     return
   }
 }

@@ -42,6 +42,43 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 // -----
 
+// Two warpgroups divide the columns of a loaded tile by whole panels of 64, even if the last one has padding. The rows of
+// a tile have none.
+// CHECK-LABEL: func.func @padded
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 1, 2>}
+// CHECK: tile.dot
+// CHECK-NOT: tile.warpgroups
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @padded(%a: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %i: index) -> (tensor<64x96xf32>, tensor<64x80xf32>) {
+    %k = tile.load %K[%i, %i] : !tile.view<2xbf16> -> tensor<64x96xbf16>
+    %0 = tile.dot %a, %k : tensor<64x64xbf16>, tensor<64x96xbf16> -> tensor<64x96xf32>
+    %l = tile.load %K[%i, %i] : !tile.view<2xbf16> -> tensor<80x64xbf16>
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma)}}
+    %1 = tile.dot %a, %l {transpose_rhs} : tensor<64x64xbf16>, tensor<80x64xbf16> -> tensor<64x80xf32>
+    return %0, %1 : tensor<64x96xf32>, tensor<64x80xf32>
+  }
+}
+
+// -----
+
+// Where TMA adds a tile to memory, threads hold it by rows, and each warp has whole panels of 32 columns.
+// CHECK-LABEL: func.func @added
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 1, 2>}
+module attributes {tile.add_by_tma = true, tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @added(%a: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %sum: !tile.view<2xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %i = %c0 to %n step %c64 {
+      %k = tile.load %K[%i, %c0] : !tile.view<2xbf16> -> tensor<64x192xbf16>
+      %0 = tile.dot %a, %k : tensor<64x64xbf16>, tensor<64x192xbf16> -> tensor<64x192xf32>
+      tile.atomic_add %0, %sum[%i, %c0] : tensor<64x192xf32>, !tile.view<2xf32>
+    }
+    return
+  }
+}
+
+// -----
+
 // What the program says is kept, and the dot that is tied to it follows.
 // CHECK-LABEL: func.func @preset
 // CHECK: tile.dot {{.*}} {tile.flipped = true, tile.warpgroups = array<i64: 1, 2>}

@@ -4,8 +4,8 @@
 #n = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // The role that adds makes the additions of a loop that does one thing after another. They have one channel, whose words
-// are the coordinates of a tile. A tile with less than a panel for each warp, a tile that may begin at any column, an
-// addition outside loops, and additions to a tensor that is also read stay as they are.
+// are the coordinates of a tile. A tile that ends inside a panel and begins at another column than 0, a tile that may
+// begin at any column, an addition outside loops, and additions to a tensor that is also read stay as they are.
 // CHECK-LABEL: func.func @additions
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<1x64x64xf32, 128>
 // CHECK-NEXT: %[[CHANNEL:.*]] = sm.channel %[[RING]] from compute to [add] by_barriers words 2 : !sm.channel<1, !sm.shared<64x64xf32, 128>>
@@ -51,7 +51,7 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
         scf.for %i = %c0 to %n step %c64 {
           tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
           tile.atomic_add %x, %sum[%i, %c64] : tensor<64x64xf32, #c>, !tile.view<2xf32>
-          tile.atomic_add %y, %sum[%i, %c0] : tensor<64x16xf32, #n>, !tile.view<2xf32>
+          tile.atomic_add %y, %sum[%i, %c64] : tensor<64x16xf32, #n>, !tile.view<2xf32>
           tile.atomic_add %x, %sum[%i, %n] : tensor<64x64xf32, #c>, !tile.view<2xf32>
           tile.atomic_add %x, %other[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
           %z = tile.load %other[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
@@ -154,6 +154,67 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
             : tensor<64x32xf32, #d>, !tile.view<2xf32>, !tile.view<1xi32>
           tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
         }
+      }
+      load warps 1 registers 40 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+// Accumulators of 96 columns have those of a buffer of 128. TMA sees only 96 columns of the tensor, so the tile must
+// begin at column 0.
+// CHECK-LABEL: func.func @padded
+// CHECK: sm.alloc : !sm.shared<1x64x128xf32, 128>
+// CHECK: sm.fits %arg0 at {{.*}} from !sm.shared<64x128xf32, 128> columns 96 :
+// CHECK: sm.producer_store {{.*}} : tensor<64x96xf32, #{{.*}}>, !sm.channel<1, !sm.shared<64x128xf32, 128>>
+// CHECK: tile.atomic_add %{{.*}} {tile.rare}
+// CHECK: tile.atomic_add %{{[^{]*}} : tensor
+// CHECK: sm.tma_add %{{.*}} layout #{{.*}} columns 96, %arg0 at
+module attributes {tile.add_by_tma = true, tile.num_warps = 8 : i64} {
+  func.func @padded(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x96xf32, #c>) {
+    sm.roles {
+      compute warps 8 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %n step %c64 {
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x96xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %x, %sum[%i, %c64] : tensor<64x96xf32, #c>, !tile.view<2xf32>
+        }
+      }
+      load warps 1 registers 40 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#n = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A warp that has all columns of its rows need not have whole panels. Lanes add narrow tiles.
+// CHECK-LABEL: func.func @all_columns
+// CHECK: sm.fits %arg0 at %c0, %c0, %arg1 from !sm.shared<64x96xf32, 128> columns 72 :
+// CHECK: sm.write %{{.*}}, %[[BUFFER:.*]] staggered : tensor<64x72xf32, #{{.*}}>, !sm.shared<64x96xf32, 128>
+// CHECK-NEXT: sm.tma_add %[[BUFFER]] layout #{{.*}} columns 72, %arg0
+// CHECK-NOT: sm.tma_add
+// CHECK: tile.atomic_add %{{[^{]*}} : tensor<64x40xf32
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
+  func.func @all_columns(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x72xf32, #c>, %y: tensor<64x40xf32, #n>) {
+    sm.roles {
+      compute warps 4 registers 232 {
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        scf.for %i = %c0 to %n step %c64 {
+          tile.atomic_add %x, %sum[%i, %c0] : tensor<64x72xf32, #c>, !tile.view<2xf32>
+          tile.atomic_add %y, %sum[%i, %c0] : tensor<64x40xf32, #n>, !tile.view<2xf32>
+        } {tile.steps = "p0 p1@1"}
       }
       load warps 1 registers 40 {
       }

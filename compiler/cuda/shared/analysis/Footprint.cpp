@@ -105,11 +105,9 @@ static std::optional<Footprint> footprintOf(sm::ReadOp read) {
 
 /// Returns the footprint of the buffer of an addition.
 static std::optional<Footprint> footprintOf(sm::TmaAddOp add, Value place) {
-  sm::SharedType type = add.getShared().getType();
   if (place != add.getShared())
     return std::nullopt;
-  return Footprint{.tile = RankedTensorType::get(type.getShape(), type.getElementType(), add.getLayout()),
-                   .byOneLane = true};
+  return Footprint{.tile = add.tile(), .byOneLane = true};
 }
 
 void Footprint::forgetValuesOf(Operation *loop) {

@@ -63,20 +63,20 @@ static TensorMap mapOf(sm::TmaStoreOp store) {
           columnsFrom(store.getPosition().back(), tile.getShape())};
 }
 
-TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, bool endsInside) {
-  TensorMap map(tensor, buffer, sm::kRowsPerWarp, kAllColumns);
+TensorMap TensorMap::ofAdditions(Value tensor, sm::SharedType buffer, std::optional<int64_t> columns, bool endsInside) {
+  TensorMap map(tensor, buffer, sm::kRowsPerWarp, columns.value_or(kAllColumns));
   map.endsInside = endsInside;
   return map;
 }
 
 static TensorMap mapOf(sm::TmaAddOp add) {
-  return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.endsInside());
+  return TensorMap::ofAdditions(add.getTensor(), add.getShared().getType(), add.getColumns(), add.endsInside());
 }
 
 static TensorMap mapOf(sm::FitsOp fits) {
   const auto tile = cast<sm::SharedType>(fits.getBuffer());
   if (!fits.getRowsOfWarp())
-    return TensorMap::ofAdditions(fits.getTensor(), tile, fits.getEndsInside());
+    return TensorMap::ofAdditions(fits.getTensor(), tile, fits.getColumns(), fits.getEndsInside());
   TensorMap map(fits.getTensor(), tile, static_cast<int64_t>(*fits.getRowsOfWarp()),
                 columnsFrom(fits.getIndices().front(), tile.getShape()));
   map.endsInside = fits.getEndsInside();
@@ -296,7 +296,7 @@ static SmallVector<AddedBox> boxesOf(Threads &t, sm::TmaAddOp op, Value warp) {
   first[0] = t.s.add(first[0], column);
   SmallVector<AddedBox> boxes;
   for (int64_t block = 0; block < grid.rows; ++block)
-    for (int64_t panel = 0; panel < 16 * grid.columns / width; ++panel) {
+    for (int64_t panel = 0; panel < llvm::divideCeil(16 * grid.columns, width); ++panel) {
       SmallVector<Value> at(first);
       at[0] = t.s.add(first[0], panel * width);
       at[1] = t.s.add(first[1], block * grid.rowStride);

@@ -261,13 +261,21 @@ void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   // No distance below carries into this bit, so `at` flips it: odd rows begin at the other block.
   origin.coordinates[1] = t.s.bitXor(origin.coordinates[1], t.s.select(isOdd, t.s.i32(16), t.s.i32(0)));
   SharedTile shared(t, place, origin);
-  forEachBlock(*sm::warpgroupFragments(sm::layoutOf(tile)), [&](ArrayRef<int64_t> block, int64_t first) {
-    const int64_t other = first + (block[1] % 32 == 0 ? 8 : -8);
+  const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(tile));
+  sm::Fragments whole = grid; // Of blocks in pairs, of which the last one may be padding.
+  whole.columns += grid.columns % 2;
+  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
+  forEachBlock(whole, [&](ArrayRef<int64_t> block, int64_t) {
+    const int64_t row = block[0] / grid.rowStride, column = block[1] / 16;
+    auto held = [&](int64_t column, int64_t reg) {
+      return column < grid.columns ? registers[8 * (row * grid.columns + column) + reg] : zero;
+    };
     for (int64_t reg = 0; reg < 8; reg += 2) {
-      auto element = [&](int64_t i) {
-        return t.s.select(isOdd, registers[other + reg + i], registers[first + reg + i]);
-      };
-      t.gpu.storeShared({element(0), element(1)}, shared.at(registerOffset(tile, first + reg)));
+      auto element = [&](int64_t i) { return t.s.select(isOdd, held(column ^ 1, reg + i), held(column, reg + i)); };
+      sm::Coordinates distance = registerOffset(tile, reg);
+      distance[0] += block[0];
+      distance[1] += block[1];
+      t.gpu.storeShared({element(0), element(1)}, shared.at(distance));
     }
   });
 }

@@ -182,6 +182,38 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.shared_b
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// TMA sees 40 columns of the tensor. A warp writes zeros to the half of a panel for which it has no accumulators.
+// CHECK-LABEL: func.func @narrow
+// CHECK-COUNT-16: st.shared.v2.b32
+// CHECK-NOT: st.shared
+// CHECK-COUNT-2: cp.reduce.async.bulk.tensor.2d
+// CHECK-NOT: cp.reduce
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @narrow(%o: !tile.view<2xf32>, %i: index) {
+    %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
+    sm.roles {
+      compute warps 4 registers 232 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %x = arith.constant dense<1.0> : tensor<64x40xf32, #c>
+        %fits = sm.fits %o at %i, %c0 from !sm.shared<64x64xf32, 128> columns 40 : !tile.view<2xf32>
+        scf.if %fits {
+          %at:2 = sm.coordinates %o[%i, %c0] tested : !tile.view<2xf32> -> i32, i32
+          sm.write %x, %s staggered : tensor<64x40xf32, #c>, !sm.shared<64x64xf32, 128>
+          sm.tma_add %s layout #c columns 40, %o at %at#0, %at#1 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+        }
+        sm.tma_store_wait
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
 
 // A channel by_barriers has no mbarriers, but words, which the first thread writes. The role that adds is the second warp
