@@ -137,7 +137,7 @@ void Block::end() {
       report(SimtErrorKind::pending_copy, mbarrier.lane, mbarrier.copySite, "is not waited for");
   for (const TensorCells &tensor : tensors_)
     if (!tensor.allocated.empty())
-      report(SimtErrorKind::pending_copy, tensor.lane, tensor.site, "allocates columns that nobody deallocates");
+      report(SimtErrorKind::pending_copy, tensor.lane, tensor.site, "allocates columns that are never deallocated");
 }
 
 void Block::block(Lane &lane, LaneState state, uint32_t site) {

@@ -93,7 +93,7 @@ public:
   /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and for the last read after that.
   template <class Visit> void forEachGlobal(Visit visit) const;
 
-  /// Forgets the accesses to bytes that are nobody's any more.
+  /// Forgets the accesses to bytes, which then count as unwritten.
   void forget(uint32_t offset, uint32_t bytes);
 
   bool isWritten(uint32_t offset) const { return shared_[offset / 64].write[offset % 64] != 0; }

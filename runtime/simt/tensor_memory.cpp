@@ -94,13 +94,13 @@ bool Block::accessTensor(uint32_t row, uint32_t column, uint32_t columns, const 
   const uint32_t rank = rankOf(access.lane);
   if (row >= kTensorLanes || !tensors_[rank].areAllocated(column, columns)) {
     reportAccess(SimtErrorKind::out_of_bounds, access, 4 * columns,
-                 "of columns that nobody allocated, " + place(column));
+                 "of columns that are not allocated, " + place(column));
     return false;
   }
   const uint32_t begin = rank * kTensorCells + row * kTensorColumns;
   for (uint32_t at = column; access.kind == AccessKind::TensorRead && at < column + columns; ++at)
     if (!tensorShadow_.isWritten(begin + at)) {
-      reportAccess(SimtErrorKind::uninitialised, access, 4 * columns, "of what nobody wrote, " + place(at));
+      reportAccess(SimtErrorKind::uninitialised, access, 4 * columns, "that no MMA has written, " + place(at));
       break;
     }
   tensorShadow_.shared(begin + column, columns, access, [&](const Conflict &conflict) {

@@ -204,14 +204,14 @@ TEST(SimtTensorMemory, OperandsThatAreOverwritten) {
   expectFault({.overwrites = true}, SimtErrorKind::unwaited_copy, "bulk read by warp 0 lane 0 (op8 at");
 }
 TEST(SimtTensorMemory, ColumnsThatStayAllocated) {
-  expectFault({.noDealloc = true}, SimtErrorKind::pending_copy, "allocates columns that nobody deallocates");
+  expectFault({.noDealloc = true}, SimtErrorKind::pending_copy, "allocates columns that are never deallocated");
 }
 TEST(SimtTensorMemory, ReadsOfWhatNobodyWrote) {
-  expectFault({.neverStarts = true}, SimtErrorKind::uninitialised, "of what nobody wrote, tensor memory, lane");
-  expectFault({.accumulatesFirst = true}, SimtErrorKind::uninitialised, "of what nobody wrote, tensor memory, lane");
+  expectFault({.neverStarts = true}, SimtErrorKind::uninitialised, "that no MMA has written, tensor memory, lane");
+  expectFault({.accumulatesFirst = true}, SimtErrorKind::uninitialised, "that no MMA has written, tensor memory, lane");
 }
 TEST(SimtTensorMemory, ColumnsThatNobodyAllocated) {
-  expectFault({.otherColumns = true}, SimtErrorKind::out_of_bounds, "of columns that nobody allocated");
+  expectFault({.otherColumns = true}, SimtErrorKind::out_of_bounds, "of columns that are not allocated");
 }
 
 } // namespace
