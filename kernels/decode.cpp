@@ -34,11 +34,12 @@ using namespace decoding;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr int kSpansAtOnce = 8; ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
-constexpr int kFirstParts = 8;  ///< The first parts of a run, which `decode_merge` adds at once. Most runs have fewer.
-constexpr int kPartsTogether = 32;                ///< Parts after them that it adds at once.
-constexpr int kRowsMerged = 4;                    ///< Rows of a run that `decode_merge_rows` merges in an instance.
-constexpr int kFewParts = 4;                      ///< Parts that it loads at once. It merges where runs have at most as many on average.
+constexpr int kSpansAtOnce = 8;    ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
+constexpr int kFirstParts = 8;     ///< The first parts of a run, which `decode_merge` adds at once.
+constexpr int kPartsTogether = 32; ///< The parts after them that it adds at once.
+constexpr int kRowsMerged = 4;     ///< Rows of a run that `decode_merge_rows` merges in an instance.
+/// Parts that `decode_merge_rows` loads at once. It merges if runs have at most as many parts on average.
+constexpr int kFewParts = 4;
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
 constexpr int kMaxValueDim = 512;
@@ -162,8 +163,8 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   };
   const Value q = queries();
   OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
-  const auto matrixOf = [&](View x, bool is_v,
-                            Value key) { // The keys of the sequence, or of the page that has the key.
+  // Returns the keys of the sequence, or of the page that has the key.
+  const auto matrixOf = [&](View x, bool is_v, Value key) {
     return x.at(page != 0 ? wide(views.cache.pageOf(x, is_v, sequence.batch, key)) : sequence.batch, kv_head);
   };
   const auto ofPage = [&](Value key) { return page != 0 ? key % page : key; };
@@ -633,7 +634,8 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
     const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets && !problem.prefix;
     const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
     const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
-    const bool mergesRows = problem.expected_rows >= kRowsMerged && !problem.prefix && !isFixed; // One order of parts.
+    // With parts of a fixed number of keys, all runs are merged in one order, whatever the batch.
+    const bool mergesRows = problem.expected_rows >= kRowsMerged && !problem.prefix && !isFixed;
     const Size hasFewParts = mergesRows ? kSpans <= runs * kFewParts : Size(0);
     std::vector<KernelSpec> kernels = {
         spansKernel(c, tensors).when(isWhole == 0), partsKernel(c, tensors).when(isWhole == 0),

@@ -89,6 +89,7 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
                                1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, page_offsets,
                                alibi_slopes, sinks, begins, left, right, softcap, keys_per_part,
-                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)), page_table_v)
+                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)),
+                               page_table_v)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o
