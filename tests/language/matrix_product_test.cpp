@@ -25,6 +25,13 @@ struct Tiles {
   int m, n, k;
 };
 
+/// Returns the program of `kernel(A, B, C)`.
+template <class Kernel> std::string textOf(const Kernel &kernel) {
+  return testing::valueOf(record("matrix_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
+                                 TensorArg{"c", bf16, 2}))
+      .text;
+}
+
 /// C = A B, as a user writes it.
 std::string recorded(Tiles tiles) {
   auto kernel = [=](View A, View B, View C) {
@@ -34,9 +41,7 @@ std::string recorded(Tiles tiles) {
       c = dot(A.load({i, k}, {tiles.m, tiles.k}), B.load({k, j}, {tiles.k, tiles.n}), c);
     C.store({i, j}, c);
   };
-  return testing::valueOf(record("matrix_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
-                                 TensorArg{"c", bf16, 2}))
-      .text;
+  return textOf(kernel);
 }
 
 /// C = A^T B^T.
@@ -48,9 +53,7 @@ std::string recordedTransposed(Tiles tiles) {
       c = dot(transpose(A.load({k, i}, {tiles.k, tiles.m})), transpose(B.load({j, k}, {tiles.n, tiles.k})), c);
     C.store({i, j}, c);
   };
-  return testing::valueOf(record("matrix_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
-                                 TensorArg{"c", bf16, 2}))
-      .text;
+  return textOf(kernel);
 }
 
 /// C = A B by program instances that each compute several tiles.
@@ -65,9 +68,7 @@ std::string recordedPersistent(Tiles tiles) {
       C.store({i, j}, c);
     }
   };
-  return testing::valueOf(record("matrix_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
-                                 TensorArg{"c", bf16, 2}))
-      .text;
+  return textOf(kernel);
 }
 
 struct Shape {

@@ -97,12 +97,12 @@ TEST(ProductMutants, OfAMatrixProduct) {
   EXPECT_THAT(product.survivors(kOfProduct), IsEmpty());
 }
 
+const Schedule kWithTensorMemory{.num_warps = 4, .num_stages = 3, .roles = Roles::load};
 const Known kOfTensorMemory = {{"mbarrier.try_wait", "A.load(", 3}, {"bar.warp.sync", "A.load(", 1}};
 
 /// TMA loads all tensors, or one warp copies them.
 TEST(ProductMutants, OfAMatrixProductInTensorMemory) {
-  Mutated product(bench::recordMatrixProduct(bf16, {128, 128, 64}),
-                  {.num_warps = 4, .num_stages = 3, .roles = Roles::load}, "sm_100a");
+  Mutated product(bench::recordMatrixProduct(bf16, {128, 128, 64}), kWithTensorMemory, "sm_100a");
   for (int64_t gap : {0, 3})
     product.addLaunch({.x = 1}, {{bf16, {100, 328}}, {bf16, {328, 104}}, {bf16, {100, 104}}}, gap);
   EXPECT_THAT(product.survivors(kOfTensorMemory), IsEmpty());
@@ -110,8 +110,7 @@ TEST(ProductMutants, OfAMatrixProductInTensorMemory) {
 
 /// Five tiles in a loop: accumulators have two slots, each of which is used again.
 TEST(ProductMutants, OfAPersistentMatrixProductInTensorMemory) {
-  Mutated product(bench::recordPersistentMatrixProduct(bf16, {128, 64, 64}),
-                  {.num_warps = 4, .num_stages = 3, .roles = Roles::load}, "sm_100a");
+  Mutated product(bench::recordPersistentMatrixProduct(bf16, {128, 64, 64}), kWithTensorMemory, "sm_100a");
   for (int64_t gap : {0, 3})
     product.addLaunch({.x = 1}, {{bf16, {100, 136}}, {bf16, {136, 264}}, {bf16, {100, 264}}}, gap);
   EXPECT_THAT(product.survivors(kOfTensorMemory), IsEmpty());
