@@ -128,6 +128,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerScatter(op, scatter.getTile(), scatter.getView(), scatter.getIndices());
   } else if (auto scatter = dyn_cast<tile::ScatterAddOp>(op)) {
     lowerScatter(op, scatter.getTile(), scatter.getView(), scatter.getIndices());
+  } else if (auto arrive = dyn_cast<tile::ArriveOp>(op)) {
+    lowerArrive(arrive);
   } else if (auto work = dyn_cast<tile::NextWorkOp>(op)) {
     lowerNextWork(work);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {

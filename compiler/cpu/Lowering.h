@@ -126,6 +126,7 @@ private:
   /// Lowers a store of single elements, or an addition of single elements.
   void lowerScatter(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange indices);
   void lowerAddInTurn(tile::AtomicAddOp add);
+  void lowerArrive(tile::ArriveOp arrive);
   void lowerNextWork(tile::NextWorkOp work);
 
   // Matrix products (Dot.cpp).

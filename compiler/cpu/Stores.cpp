@@ -140,18 +140,26 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
   });
 }
 
+namespace {
+/// The counter at a place of a view of rank 1.
+struct Counter {
+  Counter(Window &m, Value place)
+      : inside(m.both(m.compare(arith::CmpIPredicate::sge, place, m.constant(0)),
+                      m.compare(arith::CmpIPredicate::slt, place, m.view.sizes.front()))),
+        at(m.add(m.view.base, m.mul(place, m.view.strides.front()))) {}
+  Value inside, at;
+};
+} // namespace
+
 /// Lowers an addition that waits for its turn. A program instance is one thread here.
 void Lowering::lowerAddInTurn(tile::AtomicAddOp add) {
-  View turns = views_.lookup(add.getTurns());
-  Value place = scalars_.lookup(add.getPlace()), turn = scalars_.lookup(add.getTurn());
+  Value turn = scalars_.lookup(add.getTurn());
   Window m(*this, add.getTurns(), {}, tileType(add.getTile()));
-  Value inside = m.both(m.compare(arith::CmpIPredicate::sge, place, index(0)),
-                        m.compare(arith::CmpIPredicate::slt, place, turns.sizes.front()));
-  Value counter = m.add(turns.base, m.mul(place, turns.strides.front()));
+  const Counter counter(m, scalars_.lookup(add.getPlace()));
   auto update = [&](arith::AtomicRMWKind kind, Value with) -> Value {
-    return memref::AtomicRMWOp::create(builder_, loc(), kind, with, turns.flat, ValueRange{counter});
+    return memref::AtomicRMWOp::create(builder_, loc(), kind, with, m.view.flat, ValueRange{counter.at});
   };
-  m.ifTrue(inside, [&] {
+  m.ifTrue(counter.inside, [&] {
     Value zero = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(0));
     scf::WhileOp::create(
         builder_, loc(), TypeRange{}, ValueRange{},
@@ -162,7 +170,7 @@ void Lowering::lowerAddInTurn(tile::AtomicAddOp add) {
         [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(builder_, loc()); });
   });
   lowerStore(add, add.getTile(), add.getView(), add.getPosition());
-  m.ifTrue(inside, [&] { update(arith::AtomicRMWKind::maxs, scalars_.lookup(add.getNext())); });
+  m.ifTrue(counter.inside, [&] { update(arith::AtomicRMWKind::maxs, scalars_.lookup(add.getNext())); });
 }
 
 void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange indexTiles) {
@@ -198,6 +206,29 @@ void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange in
       store(narrow(builder_, loc(), value, type.getElementType()));
   });
   builder_.restoreInsertionPoint(after);
+}
+
+/// Counts and wraps around in one atomic step, so that instances may arrive again while the last one goes on.
+void Lowering::lowerArrive(tile::ArriveOp arrive) {
+  Window m(*this, arrive.getCounters(), {}, RankedTensorType::get({1}, builder_.getI32Type()));
+  const Counter counter(m, scalars_.lookup(arrive.getPlace()));
+  auto number = [&](int value) -> Value {
+    return arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(value));
+  };
+  Value last = arith::SubIOp::create(builder_, loc(), scalars_.lookup(arrive.getCount()), number(1));
+  auto isLast = [&](Value before) { return m.compare(arith::CmpIPredicate::sge, before, last); };
+  auto count = [&](OpBuilder &, Location) {
+    auto update = memref::GenericAtomicRMWOp::create(builder_, loc(), m.view.flat, ValueRange{counter.at});
+    builder_.setInsertionPointToStart(&update.body().front());
+    Value before = update.getCurrentValue(), more = arith::AddIOp::create(builder_, loc(), before, number(1));
+    Value after = arith::SelectOp::create(builder_, loc(), isLast(before), number(0), more);
+    memref::AtomicYieldOp::create(builder_, loc(), after);
+    builder_.setInsertionPointAfter(update);
+    scf::YieldOp::create(builder_, loc(), isLast(update.getResult()));
+  };
+  auto none = [&](OpBuilder &, Location) { scf::YieldOp::create(builder_, loc(), m.isFalse()); };
+  auto branch = scf::IfOp::create(builder_, loc(), counter.inside, count, none);
+  scalars_.map(arrive.getResult(), branch.getResult(0));
 }
 
 void Lowering::lowerNextWork(tile::NextWorkOp work) {

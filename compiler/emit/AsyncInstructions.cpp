@@ -103,6 +103,12 @@ void Instructions::passTurn(Value address, Value number) {
   assembly.create("red.release.gpu.global.max.s32 [" + Twine(place) + "], " + assembly.input(number) + ";");
 }
 
+Value Instructions::arriveAtCounter(Value address, Value last) {
+  Assembly assembly(b_, 1, b_.getI32Type());
+  const std::string place = assembly.input(address), wrap = assembly.input(last);
+  return assembly.create("atom.acq_rel.gpu.global.inc.u32 $0, [" + place + "], " + wrap + ";").front();
+}
+
 //===-- Warpgroups -----------------------------------------------------------------------------------------------===//
 
 void Instructions::setRegisters(unsigned count, bool more) {

@@ -58,6 +58,9 @@ public:
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
   /// Adds 1 to an i32, atomically and relaxed. Returns the value before the addition.
   mlir::Value fetchIncrement(mlir::Value address);
+  /// Adds 1 to an i32, and makes it 0 instead if it is `last` already. Returns the value before. What happened before
+  /// earlier arrivals happens before what this thread does next.
+  mlir::Value arriveAtCounter(mlir::Value address, mlir::Value last);
   /// Waits until an i32 is at least `number`. What happened before the passTurn that made it so happens before what
   /// this thread does next.
   void waitForTurn(mlir::Value address, mlir::Value number);

@@ -37,7 +37,7 @@ private:
     StringRef first = s.mnemonic.split('.').first;
     if (first == "bra" || first == "trap")
       return success(); // A branch belongs to a loop around a wait. A trap is never reached.
-    if (s.is("ld.acquire") || s.is("setp.ge.s32") || s.is("red.release"))
+    if (s.is("ld.acquire") || s.is("setp.ge.s32") || s.is("red.release") || s.is("atom.acq_rel"))
       return lowerTurn(s);
     if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa" || first == "tanh")
       return lowerLocal(s);
@@ -236,7 +236,8 @@ private:
   //===-- Turns ---------------------------------------------------------------------------------------------------===//
 
   /// Lowers the loop of `ld.acquire.gpu.global.b32 now, [address]` and `setp.ge.s32 come, now, number`, or
-  /// `red.release.gpu.global.max.s32 [address], number`.
+  /// `red.release.gpu.global.max.s32 [address], number`, or the arrival `atom.acq_rel.gpu.global.inc.u32 d, [address],
+  /// last`.
   LogicalResult lowerTurn(const AsmStatement &s) {
     if (s.is("ld.acquire") && loops_) {
       turn_ = address(s.operands[1]);
@@ -249,6 +250,11 @@ private:
     if (s.is("red.release")) {
       call(&SimtOps::turn_pass, std::array{calls_.site(s.mnemonic), address(s.operands[0]), word(s.operands[1])});
       return success(s.has("max") && s.has("s32"));
+    }
+    if (s.is("atom.acq_rel")) {
+      define(s.operands[0], calls_.call(&SimtOps::counter_arrive,
+                                        {calls_.site(s.mnemonic), address(s.operands[1]), word(s.operands[2])}));
+      return success(s.has("inc") && s.has("u32"));
     }
     if (!turn_)
       return failure();

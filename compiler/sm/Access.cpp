@@ -193,6 +193,11 @@ struct NextWorkOrder : OrderOpInterface::ExternalModel<NextWorkOrder, tile::Next
   static Order getOrder(Operation *) { return {.meeting = Meeting::role}; }
 };
 
+/// One thread arrives for all of them, between two barriers.
+struct ArriveOrder : OrderOpInterface::ExternalModel<ArriveOrder, tile::ArriveOp> {
+  static Order getOrder(Operation *) { return {.meeting = Meeting::role}; }
+};
+
 /// All threads wait for a turn, and the turn waits for the additions of all threads.
 struct AtomicAddOrder : OrderOpInterface::ExternalModel<AtomicAddOrder, tile::AtomicAddOp> {
   static Order getOrder(Operation *op) {
@@ -202,6 +207,7 @@ struct AtomicAddOrder : OrderOpInterface::ExternalModel<AtomicAddOrder, tile::At
 } // namespace
 
 void sm::attachOrders(MLIRContext &context) {
+  tile::ArriveOp::attachInterface<ArriveOrder>(context);
   tile::NextWorkOp::attachInterface<NextWorkOrder>(context);
   tile::AtomicAddOp::attachInterface<AtomicAddOrder>(context);
 }

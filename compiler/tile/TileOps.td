@@ -202,6 +202,26 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "arrives at a counter in memory, and tells the last program instance of its turn";
+  let description = [{
+    Adds 1 to the counter `counters[place]` atomically. The instance that is number `count` gets true and sets the
+    counter to 0. What all threads of other instances wrote before they arrived happens before what its threads do
+    next. At a place outside the counters no instance gets true. All threads of the instance arrive together.
+
+    ```mlir
+    %last = tile.arrive %counters[%i] of %count : !tile.view<1xi32>
+    scf.if %last {
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counters, Index:$place, I32:$count);
+  let results = (outs I1:$last);
+  let assemblyFormat = "$counters `[` $place `]` `of` $count attr-dict `:` qualified(type($counters))";
+  let hasVerifier = 1;
+}
+
 def Tile_NextWorkOp : Tile_Op<"next_work", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "takes the next work index from a counter in memory";
   let description = [{

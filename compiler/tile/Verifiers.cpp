@@ -162,21 +162,24 @@ LogicalResult StoreOp::verify() {
   return success(!getCondition() || succeeded(verifyShape(*this, "the condition", getCondition(), shapeOf(getTile()))));
 }
 
+/// Verifies the counters that an op counts, in turns or arrivals. `what` names them.
+static LogicalResult verifyCounters(Operation *op, TypedValue<ViewType> counters, Value place, const char *what) {
+  ViewType type = counters.getType();
+  if (type.getRank() != 1 || !type.getElementType().isInteger(32))
+    return op->emitOpError() << "counts " << what << " in " << type << "; counters are a view of i32 of rank 1";
+  const std::optional<TensorPosition> at = positionInTensor(counters, place);
+  if (at && !at->begin)
+    return success();
+  return op->emitOpError() << "counts " << what << " in rows of a tensor; add their begin to the place instead";
+}
+
 /// Verifies the counters of ordered additions. Either all operands of a turn are there or none.
 static LogicalResult verifyTurn(AtomicAddOp op) {
   const Value turn[] = {op.getTurn(), op.getTurns(), op.getPlace(), op.getNext()};
   const int64_t count = llvm::count_if(turn, [](Value operand) { return static_cast<bool>(operand); });
   if (count != 0 && count != 4)
     return op.emitOpError("has a part of a turn; turn, turns, place and next belong together");
-  ViewType turns = op.getTurns() ? op.getTurns().getType() : ViewType();
-  if (!turns)
-    return success();
-  if (turns.getRank() != 1 || !turns.getElementType().isInteger(32))
-    return op.emitOpError() << "takes turns of " << turns << "; turns are counted in a view of i32 of rank 1";
-  const std::optional<TensorPosition> place = positionInTensor(op.getTurns(), op.getPlace());
-  if (place && !place->begin)
-    return success();
-  return op.emitOpError("counts turns in rows of a tensor; add their begin to the place instead");
+  return op.getTurns() ? verifyCounters(op, op.getTurns(), op.getPlace(), "turns") : success();
 }
 
 LogicalResult AtomicAddOp::verify() {
@@ -184,6 +187,8 @@ LogicalResult AtomicAddOp::verify() {
     return failure();
   return verifyTurn(*this);
 }
+
+LogicalResult ArriveOp::verify() { return verifyCounters(*this, getCounters(), getPlace(), "arrivals"); }
 
 LogicalResult NextWorkOp::verify() {
   ViewType counter = getCounter().getType();

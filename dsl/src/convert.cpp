@@ -294,4 +294,13 @@ NodeId Converter::position(const Term &term) const {
   return to(term, DType::index);
 }
 
+NodeId Converter::count(const Term &term) const {
+  const Type guess{DType::i32, {}};
+  if (poisoned(term))
+    return r.poison(guess);
+  if (!isInteger(naturalType(term)) || (!term.literal() && !r.type(term.id).scalar()))
+    return fail(describe(term) + " is not a count; counts are integer scalars", {term}, guess);
+  return cast(to(term, DType::index), DType::i32);
+}
+
 } // namespace tegula

@@ -37,6 +37,7 @@ public:
   NodeId condition(const Term &term, const Shape &shape, const std::string &what, const std::string &other) const;
   NodeId real(const Term &term) const;     ///< Returns an f32 of the operand's shape.
   NodeId position(const Term &term) const; ///< An index scalar.
+  NodeId count(const Term &term) const;    ///< An i32 scalar.
   NodeId node(const Term &term) const;     ///< A literal becomes f32, i32 or i1.
 
   // Descriptions for errors.

@@ -94,6 +94,7 @@ enum class Form : uint8_t {
   X(Store, "tile.store", Special)                                                                                      \
   X(AtomicAdd, "tile.atomic_add", Special)                                                                             \
   X(OrderedAdd, "tile.atomic_add", Special)                                                                            \
+  X(Arrive, "tile.arrive", Special)                                                                                    \
   X(StoreWhere, "tile.store", Special)                                                                                 \
   X(Scatter, "tile.scatter", Special)                                                                                  \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \

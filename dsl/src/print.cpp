@@ -117,6 +117,8 @@ private:
              typeOf(node, 1) + ", " + typeOf(node, node.operands.size() - 1);
     case Op::OrderedAdd:
       return inTurn(node);
+    case Op::Arrive:
+      return " " + use(node, 0) + "[" + use(node, 1) + "] of " + use(node, 2) + " : " + typeOf(node, 0);
     case Op::Scatter:
     case Op::ScatterAdd:
       return target(node) + " : " + types(node, 0);

@@ -188,6 +188,14 @@ void Recorder::effect(Op op, std::vector<NodeId> operands, Location where) {
   anchor({.op = op, .type = type, .operands = std::move(operands), .text = {}, .where = where});
 }
 
+NodeId Recorder::effect(Op op, Type result, std::vector<NodeId> operands, Location where) {
+  for (NodeId operand : operands)
+    if (poisoned(operand))
+      return poison(result);
+  markWritten(operands[0]);
+  return anchor({.op = op, .type = std::move(result), .operands = std::move(operands), .text = {}, .where = where});
+}
+
 void Recorder::report(Op op, std::vector<NodeId> operands, std::string label, Location where) {
   for (NodeId operand : operands)
     if (poisoned(operand))
@@ -197,9 +205,10 @@ void Recorder::report(Op op, std::vector<NodeId> operands, std::string label, Lo
 }
 
 /// Appends a node that keeps its place among the effects of its region.
-void Recorder::anchor(Node node) {
+NodeId Recorder::anchor(Node node) {
   NodeId id = append(std::move(node));
   graph_.regions[region_].anchors.push_back(id);
+  return id;
 }
 
 Parameter &Recorder::tensorOf(NodeId view) {

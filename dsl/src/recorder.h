@@ -62,6 +62,8 @@ public:
   NodeId read(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {});
   /// Records an effect. Its operands are the tile, the view and the positions.
   void effect(Op op, std::vector<NodeId> operands, Location where);
+  /// Records an effect that has a result. Its operands are a view, which it writes, and others.
+  NodeId effect(Op op, Type result, std::vector<NodeId> operands, Location where);
   /// Records an op that gives the last operand, a value, to the host with a label.
   void report(Op op, std::vector<NodeId> operands, std::string label, Location where);
 
@@ -115,7 +117,7 @@ private:
 
   bool inScope(RegionId region) const;
   NodeId append(Node node);
-  void anchor(Node node);
+  NodeId anchor(Node node);
   NodeId share(Node node, std::string key);
   std::string keyOf(const Node &node) const;
   NodeId hidden(Op op, Type type, NodeId owner, int64_t number);

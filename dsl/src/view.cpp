@@ -139,8 +139,9 @@ View inPages(const Converter &convert, std::vector<NodeId> operands, std::option
   return r.view(r.pure(Op::Pages, result, std::move(operands), convert.where, {}, rows.value_or(0)));
 }
 
-/// Returns true if turns can be taken at the counters, and here: all threads must reach this place.
-bool checkTurn(const Converter &convert, NodeId counters) {
+/// Returns true if instances can take turns at the counters or arrive there, and here: all threads must reach this
+/// place. `instead` says what to do after a branch.
+bool checkCounters(const Converter &convert, NodeId counters, const char *instead) {
   Recorder &r = convert.r;
   if (r.poisoned(counters))
     return false;
@@ -151,8 +152,8 @@ bool checkTurn(const Converter &convert, NodeId counters) {
   else if (isMadeBy(r, counters, Op::Pages))
     convert.fail("the counters lie in pages; take counters that follow each other in a tensor");
   else if (r.inBranch())
-    convert.fail("the call is inside when(...), which some threads of the program instance may skip; compute the tile "
-                 "there and add it afterwards");
+    convert.fail(std::string("the call is inside when(...), which some threads of the program instance may skip; ") +
+                 instead);
   else
     return true;
   return false;
@@ -344,13 +345,25 @@ void View::orderedAdd(Position position, Operand tile, const Turn &turn, Locatio
   Converter convert(r, "orderedAdd", where);
   NodeId counters = r.use(turn.counters, where);
   std::vector<NodeId> operands = written(convert, Op::OrderedAdd, r.use(*this, where), position.coordinates_, tile);
-  if (operands.empty() || !checkTurn(convert, counters))
+  if (operands.empty() || !checkCounters(convert, counters, "compute the tile there and add it afterwards"))
     return;
   operands.insert(operands.end(), {counters, convert.position(r.use(turn.place)),
                                    convert.cast(convert.position(r.use(turn.number)), i32),
                                    convert.cast(convert.position(r.use(turn.next)), i32)});
   r.markWritten(counters);
   r.effect(Op::OrderedAdd, std::move(operands), where);
+}
+
+Value View::arrive(Operand place, Operand count, Location where) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "arrive", where);
+  const Type isLast{DType::i1, {}};
+  NodeId counters = r.use(*this, where);
+  if (!checkCounters(convert, counters, "arrive after it"))
+    return r.value(r.poison(isLast), where);
+  return r.value(
+      r.effect(Op::Arrive, isLast, {counters, convert.position(r.use(place)), convert.count(r.use(count))}, where),
+      where);
 }
 
 Value View::gatherAt(const std::vector<Operand> &indices) const {

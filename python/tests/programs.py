@@ -160,6 +160,19 @@ def turns(x: Tensor("f32", 2), sums: Tensor("f32", 2), counters: Tensor("i32", 2
 
 
 @tegula.kernel
+def arrivals(x: Tensor("f32", 2), parts: Tensor("f32", 2), sums: Tensor("f32", 1), counters: Tensor("i32", 1)):
+    part, column = tl.program_id(0), tl.program_id(1)
+    parts.at(part).store(column, tl.row_sum(x.load([column, part * 4], [8, 4])))
+
+    @tl.when(counters.arrive(column, tl.num_programs(0)))
+    def _():
+        total = tl.Var(tl.fill([8], 0.0))
+        for i in tl.range(0, tl.num_programs(0)):
+            total += parts.at(i).load(column, [8])
+        sums.store(column, total)
+
+
+@tegula.kernel
 def random_numbers(state: Tensor("i64", 1), x: Tensor("f32", 2), dx: Tensor("f32", 2), high: Tensor("i32", 2),
                    stream: Scalar("i32")):
     key = tl.RandomKey(state.gather(0), state.gather(1), stream)

@@ -106,6 +106,7 @@ void Block::store(Lane &lane, uint32_t site, uint64_t address, uint32_t bytes, c
   maybeInterrupt(lane);
   if (std::byte *to = accessGlobal(lane, address, bytes, accessOf(lane, site, AccessKind::Write)))
     std::memcpy(to, from, bytes);
+  lane.stored = clocks_.now(lane.number);
 }
 
 void Block::loadShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, void *to) {

@@ -23,7 +23,7 @@ void Block::run(const Launch &launch, int64_t cluster) {
   main_.switchTo(lanes_[choose_->lane(ready_, 0)].fiber);
   if (outOfMemory_)
     throw std::bad_alloc();
-  launch.instances.add(instance_, shadow_, [this](auto... what) { reportInstances(what...); });
+  launch.instances.add(instance_, shadow_, known_, [this](auto... what) { reportInstances(what...); });
   launch.turns.end(cluster);
 }
 
@@ -33,6 +33,7 @@ void Block::start(int64_t cluster) {
   cluster_ = cluster;
   awaited_.clear();
   turn_.reset();
+  known_.clear();
   instance_ = static_cast<uint64_t>(instance);
   program_[0] = static_cast<uint32_t>(instance % grid.x);
   program_[1] = static_cast<uint32_t>(instance / grid.x % grid.y);

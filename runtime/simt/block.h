@@ -42,6 +42,7 @@ struct Launch {
   SimtInterleaving schedule;
   Findings &findings;
   Instances &instances;
+  Arrivals &arrivals;
   Turns &turns;
   std::atomic<bool> &mutationReached;
 };
@@ -117,6 +118,7 @@ struct Lane {
   std::function<void()> delayed; ///< Instruction that the mutation delays.
   bool isLate = false;           ///< The lane executes `delayed`.
   uint32_t clusterArrivals = 0, clusterWaits = 0;
+  std::optional<Epoch> stored;   ///< The last store to global memory.
   std::optional<Addition> added; ///< The last atomic addition.
   std::optional<Epoch> turn;     ///< The last wait for a turn.
   TensorQueue tensor;            ///< Work of the tensor cores for the lane.
@@ -178,6 +180,7 @@ public:
   void waitForTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
   int32_t readTurn(Lane &lane, uint32_t site, uint64_t address);
   void passTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
+  int32_t arrive(Lane &lane, uint32_t site, uint64_t address, int32_t last);
   void loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, void *to);
   void storeMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, const void *from);
   void copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes);
@@ -260,6 +263,7 @@ private:
   std::byte *counterAt(Lane &lane, uint32_t site, uint64_t address);
   bool awaitTurns();
   void checkAdditions(const Lane &lane, uint32_t site);
+  void checkStores(const Lane &lane, uint32_t site);
   void recordAddition(Lane &lane, uint32_t site, uint64_t address);
   void recordTurn(const Lane &lane);
   void checkTurn(const Lane &lane, uint32_t site);
@@ -328,7 +332,11 @@ private:
       traffic_.add(lane.number, site, space, address, bytes);
   }
   Access accessOf(const Lane &lane, uint32_t site, AccessKind kind) const {
-    return {.when = clocks_.now(lane.number), .site = site, .lane = static_cast<uint16_t>(lane.number), .kind = kind};
+    return {.when = clocks_.now(lane.number),
+            .site = site,
+            .lane = static_cast<uint16_t>(lane.number),
+            .kind = kind,
+            .arrivals = static_cast<uint32_t>(known_.size())};
   }
   void skipOthers(const Lane *warp, uint32_t site, uint32_t count);
   void gatherMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed);
@@ -370,9 +378,10 @@ private:
   std::map<uint32_t, Mbarrier> mbarriers_; ///< By offset in `shared_`.
   std::vector<BulkCopy> bulk_;
   std::vector<AwaitedTurn> awaited_;
-  std::optional<Addition> turn_;        ///< The last turn of a lane that adds, and the tensor that the lane adds to.
-  std::vector<uint32_t> freeRegisters_; ///< For each program instance.
-  std::vector<std::byte> shared_;       ///< Shared memory of all program instances, one after another.
+  std::vector<const Knowledge *> known_; ///< The arrivals that happen before, after each one of the instance.
+  std::optional<Addition> turn_;         ///< The last turn of a lane that adds, and the tensor that the lane adds to.
+  std::vector<uint32_t> freeRegisters_;  ///< For each program instance.
+  std::vector<std::byte> shared_;        ///< Shared memory of all program instances, one after another.
   Clocks clocks_;
   Shadow shadow_, tensorShadow_;
   std::vector<TensorCells> tensors_; ///< For each program instance.

@@ -80,6 +80,7 @@ protected:
     const Memory memory(parameters(), arguments, code_.tensor_maps);
     Findings findings(first_copies_);
     Instances together;
+    Arrivals arrivals;
     Turns turns;
     std::atomic<bool> mutationReached{false};
     if (grid.x % code_.cluster != 0)
@@ -94,6 +95,7 @@ protected:
                         .schedule = schedule(),
                         .findings = findings,
                         .instances = together,
+                        .arrivals = arrivals,
                         .turns = turns,
                         .mutationReached = mutationReached};
     const int64_t instances = grid.x * grid.y * grid.z, clusters = instances / code_.cluster;

@@ -91,6 +91,11 @@ const SimtOps simtOps = {
     },
     .turn_pass = [](SimtLane *lane, uint32_t site, uint64_t address,
                     int32_t number) { onLane(lane, [&](Block &b, Lane &l) { b.passTurn(l, site, address, number); }); },
+    .counter_arrive = [](SimtLane *lane, uint32_t site, uint64_t address, int32_t last) -> int32_t {
+      int32_t before = 0;
+      onLane(lane, [&](Block &b, Lane &l) { before = b.arrive(l, site, address, last); });
+      return before;
+    },
     .load_matrices =
         [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to) {
           access(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });

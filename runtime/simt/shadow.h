@@ -48,6 +48,7 @@ struct Access {
   /// Number of lanes that make the access together. The first lane's number is a multiple of it. An earlier access must
   /// happen before the accesses of all these lanes.
   uint8_t group = 1;
+  uint32_t arrivals = 0; ///< How often the program instance had arrived at a counter.
 };
 
 /// Two accesses to a byte that nothing orders; `earlier` is the recorded one.

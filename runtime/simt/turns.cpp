@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instructions with which program instances take turns.
+// Instructions with which program instances take turns and arrive.
 #include "simt/block.h"
 
 #include <algorithm>
@@ -69,6 +69,22 @@ void Block::passTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number
   recordTurn(lane);
 }
 
+int32_t Block::arrive(Lane &lane, uint32_t site, uint64_t address, int32_t last) {
+  std::byte *place = counterAt(lane, site, address);
+  if (place == nullptr)
+    return 0;
+  checkStores(lane, site);
+  const std::atomic_ref<int32_t> counter = simt::counterAt(place);
+  int32_t before = 0;
+  const auto count = [&] {
+    before = counter.load();
+    counter.store(uint32_t(before) >= uint32_t(last) ? 0 : before + 1);
+  };
+  const Knowledge *known = known_.empty() ? nullptr : known_.back();
+  known_.push_back(&launch_->arrivals.arrive(place, instance_, uint32_t(known_.size()), known, count));
+  return before;
+}
+
 //===-- Checks ----------------------------------------------------------------------------------------------------===//
 
 void Block::recordTurn(const Lane &lane) {
@@ -104,6 +120,15 @@ void Block::checkAdditions(const Lane &lane, uint32_t site) {
     if (isOfWarp && other.bulk.targets != 0 && !clocks_.knows(lane.number, {other.bulk.targets, other.bulk.started}))
       report(SimtErrorKind::unwaited_copy, lane.number, site, "passes a turn, but bulk additions may come later");
   }
+}
+
+/// Reports stores and additions of other lanes that do not happen before this lane arrives.
+void Block::checkStores(const Lane &lane, uint32_t site) {
+  for (const Lane &other : lanes_)
+    if ((other.stored && !clocks_.knows(lane.number, *other.stored)) ||
+        (other.added && !clocks_.knows(lane.number, other.added->when)))
+      report(SimtErrorKind::race, lane.number, site,
+             "arrives, but stores of warp " + std::to_string(other.number / kWarp) + " may come later");
 }
 
 } // namespace tegula::simt

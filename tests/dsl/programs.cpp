@@ -150,6 +150,17 @@ void turns(View x, View sums, View counters) {
   }
 }
 
+void arrivals(View x, View parts, View sums, View counters) {
+  Value part = programId(0), column = programId(1);
+  parts.at(part).store(column, rowSum(x.load({column, part * 4}, {8, 4})));
+  when(counters.arrive(column, numPrograms(0)), [&] {
+    Var sum = fill({8}, 0.0);
+    for (Value i : range(0, numPrograms(0)))
+      sum = sum + parts.at(i).load(column, {8});
+    sums.store(column, sum);
+  });
+}
+
 void randomNumbers(View state, View x, View dx, View high, Value stream) {
   const RandomKey key{state.gather(0), state.gather(1), stream};
   Value row = asColumn(programId(0) * 16 + iota(16)), column = asRow(iota(32));
@@ -250,6 +261,11 @@ constexpr GoldenProgram kPrograms[] = {
      [] {
        return record("sums_and_prints", sumsAndPrints, tensor("x", f32, 2), tensor("dx", f32, 2),
                      ScalarArg{"count", i32});
+     }},
+    {"arrivals",
+     [] {
+       return record("arrivals", arrivals, tensor("x", f32, 2), tensor("parts", f32, 2), tensor("sums", f32, 1),
+                     tensor("counters", i32, 1));
      }},
     {"turns",
      [] { return record("turns", turns, tensor("x", f32, 2), tensor("sums", f32, 2), tensor("counters", i32, 2)); }},

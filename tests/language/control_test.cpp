@@ -212,8 +212,7 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
         Value row = programId(0);
         Var x = A.at(row).load(0, {9});
         Var factor = constant(f32, 1);
-        when(
-            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
+        when(row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
         Y.at(row).store(0, x * factor);
       },
       a, y);
@@ -239,6 +238,34 @@ TEST_P(Control, EachDynamicIterationRunsOnce) {
   for (int64_t i = 0; i < iterations; ++i) {
     EXPECT_EQ(runs(i), 1);
     EXPECT_EQ(largest(i), int32_t(*std::max_element(&a(i, 0), &a(i, 0) + 64) * 1000));
+  }
+}
+
+/// Counters lie apart, and one place is none.
+TEST_P(Control, TheLastInstanceToArriveSeesWhatAllHaveStored) {
+  constexpr int64_t rows = 300, columns = 40;
+  auto a = Array<float>::random({rows, columns}, 5);
+  Array<float> parts({5, columns}), sums({columns}, -1.0f), lost({1}, -1.0f);
+  Array<int32_t> counters({2, 2});
+  runOn(
+      Grid{5, 2, 1},
+      [](View A, View Parts, View Sums, View Lost, View Counters) {
+        Value part = programId(0), column = programId(1) * 32;
+        Parts.at(part).store(column, reduceSum(A.load({part * 64, column}, {64, 32}), 0));
+        when(Counters.at(programId(1)).arrive(1, numPrograms(0)), [&] {
+          Value all = Parts.load({0, column}, {8, 32});
+          Sums.store(column, reduceSum(all, 0));
+        });
+        when(Counters.at(programId(1)).arrive(2, 1), [&] { Lost.store(0, fill({1}, 0.0)); });
+      },
+      a, parts, sums, lost, counters);
+  EXPECT_EQ(counters.data, std::vector<int32_t>(4));
+  EXPECT_EQ(lost(0), -1);
+  for (int64_t j = 0; j < columns; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < rows; ++i)
+      sum += a(i, j);
+    EXPECT_NEAR(sums(j), sum, 1e-4) << j;
   }
 }
 
@@ -271,10 +298,7 @@ TEST_P(Control, BranchesInBranchesKeepWhatTheyDoNotChange) {
         Value path = programId(0);
         Var first = fill({8}, 1.0), second = fill({8}, 1.0);
         for ([[maybe_unused]] Value i : range(0, 4)) {
-          when(path > 0, [&] {
-            when(
-                path == 1, [&] { second = second + 10; }, [&] { first = first + 100; });
-          });
+          when(path > 0, [&] { when(path == 1, [&] { second = second + 10; }, [&] { first = first + 100; }); });
           first = first + 1;
         }
         X.at(path).store(0, first);

@@ -174,6 +174,24 @@ Expected<Program> language::recordSplitProductInTurns() {
                 TensorArg{"turns", i32, 2});
 }
 
+Expected<Program> language::recordSplitProductWithArrivals() {
+  auto kernel = [](View A, View B, View Parts, View Counters, View C) {
+    Value part = programId(0), column = programId(1) * 128, depth = part * 128;
+    Var product = fill({128, 128}, 0.0);
+    for (Value k : range(depth, depth + 128, 64))
+      product = dot(A.load({0, k}, {128, 64}), B.load({k, column}, {64, 128}), product);
+    Parts.at(part).store({0, column}, product);
+    when(Counters.arrive(programId(1), numPrograms(0)), [&] {
+      Var sum = fill({128, 128}, 0.0);
+      for (Value i : range(0, numPrograms(0)))
+        sum = sum + Parts.at(i).load({0, column}, {128, 128});
+      C.store({0, column}, sum);
+    });
+  };
+  return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"parts", f32, 3},
+                TensorArg{"counters", i32, 1}, TensorArg{"c", f32, 2});
+}
+
 Expected<Program> language::recordTf32Product(int block_m, int block_n) {
   auto kernel = [=](View A, View B, View C) {
     Value i = programId(0) * block_m, j = programId(1) * block_n;

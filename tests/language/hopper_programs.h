@@ -52,6 +52,10 @@ Expected<Program> recordSplitProduct(int rows, int first);
 /// The same with 64 rows. Instances with a part of the depth add to a tile in the order of the parts.
 Expected<Program> recordSplitProductInTurns();
 
+/// C = A B with 128 rows, split along the depth: each instance stores its product in parts [parts, 128, columns]. The
+/// last one of a block of columns adds the parts.
+Expected<Program> recordSplitProductWithArrivals();
+
 /// C = A B with a [m, k], b [k, n] and c [m, n] of f32, which the tensor cores read as tf32. They need the depth along
 /// the rows of both operands, so B must be transposed.
 Expected<Program> recordTf32Product(int block_m, int block_n);

@@ -603,6 +603,27 @@ TEST(Hopper, TmaAddsAccumulatorsToMemory) {
   checkSplitProduct(64, -32, 264); // So does a tile that begins before the first row.
 }
 
+/// Parts are stored by TMA or not, and counted again in a second launch.
+TEST(Hopper, TheLastInstanceAddsThePartsOfAProduct) {
+  const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+  Expected<Program> program = recordSplitProductWithArrivals();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(ptxOf(*program, schedule), HasSubstr("atom.acq_rel.gpu.global.inc.u32"));
+  Matrix a = Matrix::random({100, 620}, 1), b = Matrix::random({620, 264}, 2);
+  Array<float> parts({5, 100, 264}, 1.0f), c({100, 264}, 1.0f);
+  Array<int32_t> counters({3});
+  OnDevice<Bf16> on_a(a), on_b(b);
+  OnDevice<float> on_parts(parts), on_c(c);
+  OnDevice<int32_t> on_counters(counters);
+  for (int i = 0; i < 2; ++i)
+    launch(*program, {.x = 5, .y = 3}, {on_a.ref(), on_b.ref(), on_parts.ref(), on_counters.ref(), on_c.ref()},
+           schedule);
+  ASSERT_TRUE(on_c.readBack() && on_parts.readBack() && on_counters.readBack())
+      << "memory outside an array was written";
+  EXPECT_EQ(counters.data, std::vector<int32_t>(3));
+  checkProduct(a, b, c);
+}
+
 /// Launches the split product with additions in turns, and returns C.
 std::vector<float> splitProductInTurns(int64_t columns, const Matrix &like_a, const Matrix &like_b) {
   const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};

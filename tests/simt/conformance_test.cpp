@@ -307,6 +307,20 @@ TEST(SimtConformance, ATurnOnlyGrows) {
   EXPECT_EQ(out[1], 3);
 }
 
+/// Arrives three times at a counter that starts from 1 and wraps around after 2, and stores what was there.
+void arrivals(const Me &me) {
+  if (me.thread() != 0)
+    return;
+  me.store(0, 1);
+  for (uint32_t i = 1; i < 4; ++i)
+    me.store(i, me.ops->counter_arrive(me.lane, 2 + i, me.out(0), 2));
+}
+
+TEST(SimtConformance, AnArrivalWrapsAround) {
+  const std::vector<int32_t> out = results({.kernel = asKernel<arrivals>, .in = {0}, .out_words = 4});
+  EXPECT_EQ(out, (std::vector<int32_t>{1, 1, 2, 0}));
+}
+
 void functions(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
   me.store(5 * me.thread(), me.ops->exp2(x));

@@ -211,6 +211,56 @@ TEST(SimtDetection, InstancesMustNotStoreToTheSameElement) {
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("which nothing orders"));
 }
 
+//===-- Arrivals --------------------------------------------------------------------------------------------------===//
+
+enum class ArrivalDefect { None, NoBarrier, NoArrival, NotLast };
+
+/// Each instance stores in all threads, and the last one to arrive reads what all have stored.
+template <ArrivalDefect Which> void arrives(const Me &me) {
+  constexpr uint32_t instances = 5;
+  me.store(2 + me.thread() + 64 * me.ops->special(me.lane, uint32_t(SimtRegister::program_x)), 1);
+  if (Which != ArrivalDefect::NoBarrier)
+    me.barrier(3);
+  if (me.thread() != 0)
+    return;
+  const int32_t before = Which == ArrivalDefect::NoArrival
+                             ? int32_t(instances) - 1
+                             : me.ops->counter_arrive(me.lane, 4, me.out(0), instances - 1);
+  if (before == int32_t(instances) - (Which == ArrivalDefect::NotLast ? 2 : 1))
+    for (uint32_t word = 0, value = 0; word < 64 * instances; word += 63)
+      me.ops->load(me.lane, 5, 1, me.out(2 + word), 4, &value);
+}
+
+std::vector<SimtFinding> findingsOfArrivals(SimtKernel kernel, const SimtInterleaving &schedule) {
+  return run({.kernel = kernel,
+              .in = {0},
+              .out_words = 2 + 5 * 64,
+              .threads = 64,
+              .schedule = schedule,
+              .instances = 5,
+              .fill = 0})
+      .findings;
+}
+
+TEST(SimtDetection, TheLastInstanceReadsWhatAllHaveStored) {
+  for (const SimtInterleaving &schedule : schedules())
+    EXPECT_THAT(findingsOfArrivals(asKernel<arrives<ArrivalDefect::None>>, schedule), testing::IsEmpty());
+}
+
+TEST(SimtDetection, StoresAfterAnArrival) {
+  for (const SimtInterleaving &schedule : schedules())
+    EXPECT_THAT(
+        findingsOfArrivals(asKernel<arrives<ArrivalDefect::NoBarrier>>, schedule),
+        testing::Contains(testing::Field(&SimtFinding::message, testing::HasSubstr("arrives, but stores of warp"))));
+}
+
+TEST(SimtDetection, ReadsOfWhatOtherInstancesStore) {
+  for (SimtKernel kernel : {asKernel<arrives<ArrivalDefect::NoArrival>>, asKernel<arrives<ArrivalDefect::NotLast>>})
+    for (const SimtInterleaving &schedule : schedules())
+      EXPECT_THAT(findingsOfArrivals(kernel, schedule),
+                  testing::Contains(testing::Field(&SimtFinding::message, testing::HasSubstr("which nothing orders"))));
+}
+
 //===-- Asynchronous copies ---------------------------------------------------------------------------------------===//
 
 template <bool Wait, bool Barrier> void copyAndRead(const Me &me) {

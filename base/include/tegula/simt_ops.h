@@ -88,6 +88,9 @@ struct SimtOps {
   int32_t (*turn_read)(SimtLane *, uint32_t site, uint64_t address);
   /// Raises an i32 to `number`, unless it is larger, by an atomic maximum that releases.
   void (*turn_pass)(SimtLane *, uint32_t site, uint64_t address, int32_t number);
+  /// Adds 1 to an i32, or makes it 0 if it is `last`, by an atomic operation that acquires and releases. Returns the
+  /// value before.
+  int32_t (*counter_arrive)(SimtLane *, uint32_t site, uint64_t address, int32_t last);
   void (*load_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to);
   void (*store_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed,
                          const void *from);

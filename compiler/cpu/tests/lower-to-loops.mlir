@@ -143,6 +143,26 @@ func.func @e4m3_is_held_as_f32(%x: !tile.view<1xf8E4M3FN>) {
 
 // -----
 
+// CHECK-LABEL: func.func @arrive
+// CHECK: scf.if
+// CHECK: %[[BEFORE:.*]] = memref.generic_atomic_rmw
+// CHECK: ^bb0(%[[NOW:.*]]: i32):
+// CHECK: %[[MORE:.*]] = arith.addi %[[NOW]]
+// CHECK: %[[NEXT:.*]] = arith.select %{{.*}}, %{{.*}}, %[[MORE]]
+// CHECK: memref.atomic_yield %[[NEXT]]
+// CHECK: %[[LAST:.*]] = arith.cmpi sge, %[[BEFORE]]
+// CHECK: scf.yield %[[LAST]]
+func.func @arrive(%x: !tile.view<1xf32>, %counters: !tile.view<1xi32>, %i: index, %count: i32) {
+  %last = tile.arrive %counters[%i] of %count : !tile.view<1xi32>
+  scf.if %last {
+    %zero = arith.constant dense<0.0> : tensor<8xf32>
+    tile.store %zero, %x[%i] : tensor<8xf32>, !tile.view<1xf32>
+  }
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func @iterations_are_dynamic
 // CHECK: scf.while : () -> i32 {
 // CHECK: %[[NUMBER:.*]] = memref.atomic_rmw addi %c1_i32

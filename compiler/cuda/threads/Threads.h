@@ -143,8 +143,9 @@ public:
   mlir::Value scratch(int64_t bytes);
   /// Returns the i32 address of memory that nothing else uses, aligned to 8 bytes.
   mlir::Value reserve(int64_t bytes);
-  /// Returns the i32 address of the memory through which one thread hands a work index to the others.
-  mlir::Value workIndex();
+  /// Returns the i32 address of a word through which one thread hands a number to the others. All uses share it, so
+  /// each use begins with a barrier.
+  mlir::Value sharedWord();
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
@@ -189,7 +190,7 @@ private:
   bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
   int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
-  std::optional<int64_t> scratchOffset_, workIndexOffset_;
+  std::optional<int64_t> scratchOffset_, sharedWordOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // On the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;

@@ -26,6 +26,8 @@ func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1x
   // expected-remark @+1 {{adds to operand 1 by lanes}}
   tile.scatter_add %y, %v[%where, %where] : tensor<8xf32>, !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32>
   // expected-remark @+1 {{adds to operand 0 by lanes; waits for its role}}
+  %last = tile.arrive %counter[%i] of %n : !tile.view<1xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes; waits for its role}}
   %2 = tile.next_work %counter : !tile.view<1xi32>
   return
 }

@@ -172,9 +172,17 @@ func.func @atomic_add_that_converts(%t: tensor<64xf32>, %v: !tile.view<1xbf16>, 
 // -----
 
 func.func @turns_of_a_matrix(%t: tensor<64xf32>, %v: !tile.view<1xf32>, %turns: !tile.view<2xi32>, %i: index, %n: i32) {
-  // expected-error @+1 {{'tile.atomic_add' op takes turns of '!tile.view<2xi32>'; turns are counted in a view of i32 of rank 1}}
+  // expected-error @+1 {{'tile.atomic_add' op counts turns in '!tile.view<2xi32>'; counters are a view of i32 of rank 1}}
   tile.atomic_add %t, %v[%i] turn %n of %turns[%i] next %n : tensor<64xf32>, !tile.view<1xf32>, !tile.view<2xi32>
   return
+}
+
+// -----
+
+func.func @arrivals_in_a_matrix(%counters: !tile.view<2xi32>, %i: index, %n: i32) -> i1 {
+  // expected-error @+1 {{'tile.arrive' op counts arrivals in '!tile.view<2xi32>'; counters are a view of i32 of rank 1}}
+  %last = tile.arrive %counters[%i] of %n : !tile.view<2xi32>
+  return %last : i1
 }
 
 // -----

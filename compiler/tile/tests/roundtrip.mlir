@@ -54,6 +54,13 @@ func.func @turn(%arg0: tensor<8xf32>, %arg1: !tile.view<1xf32>, %arg2: !tile.vie
   return
 }
 
+//      CHECK:  func.func @arrive(%arg0: !tile.view<1xi32>, %arg1: index, %arg2: i32) -> i1 {
+// CHECK-NEXT:    %0 = tile.arrive %arg0[%arg1] of %arg2 : !tile.view<1xi32>
+func.func @arrive(%arg0: !tile.view<1xi32>, %arg1: index, %arg2: i32) -> i1 {
+  %0 = tile.arrive %arg0[%arg1] of %arg2 : !tile.view<1xi32>
+  return %0 : i1
+}
+
 //      CHECK:  func.func @next_work(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
 // CHECK-NEXT:    %0 = scf.while : () -> i32 {
 // CHECK-NEXT:      %1 = tile.next_work %arg0 : !tile.view<1xi32>

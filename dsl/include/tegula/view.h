@@ -51,6 +51,11 @@ public:
   void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
   /// Adds as atomicAdd does, in a fixed order of program instances, so that sums have the same bits in each run.
   void orderedAdd(Position position, Operand tile, const Turn &turn, Location where = Location::current()) const;
+  /// Arrives at a counter, an element of this i32 view of rank 1. Returns an i1 scalar for when(): true in the program
+  /// instance that is number `count` to arrive, the last one. What the instances stored before they arrived is there
+  /// for its later loads, and the counter is 0 again, as it was at first. `count` is at least 1, and the same for all
+  /// that arrive at the counter. At a place outside the view no instance is the last. Not inside when().
+  Value arrive(Operand place, Operand count, Location where = Location::current()) const;
   /// Reads one element per position; elements outside the view are 0. Index operands broadcast against each other; if
   /// all are scalars, the result is a scalar.
   template <class... I> Value gather(Operand first, const I &...rest) const {

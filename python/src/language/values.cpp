@@ -227,6 +227,10 @@ void bindView(nb::class_<View> &type) {
         self.orderedAdd(positionOf(position), tile, turn, here());
       },
       nb::arg("position"), nb::arg("tile"), nb::arg("turn"));
+  type.def(
+      "arrive",
+      [](const View &self, Operand place, Operand count) { return self.arrive(place, count, here()); },
+      nb::arg("place"), nb::arg("count"));
   type.def("gather", [some](const View &self, nb::args indices) { return self.gatherAt(some(indices)); });
   type.def("scatter",
            [some](const View &self, Operand tile, nb::args indices) { self.scatterAt(tile, some(indices)); });

@@ -26,12 +26,12 @@ Value Threads::reserve(int64_t bytes) {
   return sharedMemory(offset);
 }
 
-Value Threads::workIndex() {
-  if (!workIndexOffset_) {
-    workIndexOffset_ = llvm::alignTo(sharedBytes_, 8);
+Value Threads::sharedWord() {
+  if (!sharedWordOffset_) {
+    sharedWordOffset_ = llvm::alignTo(sharedBytes_, 8);
     return reserve(4);
   }
-  return sharedMemory(*workIndexOffset_);
+  return sharedMemory(*sharedWordOffset_);
 }
 
 void Threads::barrier() {

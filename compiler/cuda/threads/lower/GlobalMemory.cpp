@@ -350,7 +350,7 @@ static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
 
 /// Begins with a barrier, after which all threads have read the previous work index.
 static LogicalResult lower(Threads &t, tile::NextWorkOp op) {
-  Value place = t.workIndex(), counter = t.view(op.getCounter()).base;
+  Value place = t.sharedWord(), counter = t.view(op.getCounter()).base;
   t.barrier();
   {
     Value isFirstWarp = t.s.compare(Scalars::Compare::eq, t.warp(), 0);

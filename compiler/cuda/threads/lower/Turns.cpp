@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns that program instances take one after another, by counters in memory.
+// Turns that program instances take one after another, and arrivals, by counters in memory.
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
@@ -24,9 +24,10 @@ static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinat
 
 /// Computes the address from coordinates, which have 32 bits: the address of a slice would take more registers
 /// throughout a loop.
-template <class Op> static Value counterOf(Threads &t, Op op) {
-  return counterAt(t, t.view(tile::rootOf(op.getTurns())), coordinatesOf(t, op.getTurns(), op.getPlace()));
+static Value counterOf(Threads &t, TypedValue<tile::ViewType> counters, ValueRange place) {
+  return counterAt(t, t.view(tile::rootOf(counters)), coordinatesOf(t, counters, place));
 }
+template <class Op> static Value counterOf(Threads &t, Op op) { return counterOf(t, op.getTurns(), op.getPlace()); }
 
 /// Emits what the first thread of the role or of the thread block does.
 static void byFirstThread(Threads &t, function_ref<void()> emit) {
@@ -75,7 +76,25 @@ static LogicalResult lower(Threads &t, sm::PassMemoryTurnOp op) {
   return success();
 }
 
+/// The first barrier orders what all threads wrote before the arrival, and comes after they have read the word of an
+/// earlier arrival. The second one orders the arrival before what all threads read.
+static LogicalResult lower(Threads &t, tile::ArriveOp op) {
+  Value word = t.sharedWord();
+  t.barrier();
+  byFirstThread(t, [&] {
+    Value counter = counterOf(t, op.getCounters(), op.getPlace()), last = t.s.sub(t.scalar(op.getCount()), 1);
+    auto arrive = [&]() -> SmallVector<Value> {
+      return {t.s.toI32(t.s.compare(Compare::eq, t.gpu.arriveAtCounter(counter, last), last))};
+    };
+    auto none = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
+    t.gpu.storeShared(t.either(t.s.compare(Compare::ne, counter, 0), t.b.getI32Type(), arrive, none).front(), word);
+  });
+  t.barrier();
+  t.define(op.getResult(), t.s.compare(Compare::ne, t.gpu.loadShared(t.b.getI32Type(), 1, word).front(), 0));
+  return success();
+}
+
 void cuda::addTurnLowerings(Lowerings &known) {
-  known.add<sm::WaitMemoryTurnOp, sm::ReadMemoryTurnOp, sm::PassMemoryTurnOp>(
+  known.add<tile::ArriveOp, sm::WaitMemoryTurnOp, sm::ReadMemoryTurnOp, sm::PassMemoryTurnOp>(
       [](Threads &t, auto op) { return lower(t, op); });
 }

@@ -764,6 +764,31 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
 
 // -----
 
+// The first thread arrives for all threads, after their stores and before their loads.
+// CHECK-LABEL: func.func @arrive
+// CHECK: nvvm.barrier0
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1_i32
+// CHECK: %[[BEFORE:.*]] = llvm.inline_asm {{.*}}atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;
+// CHECK: arith.cmpi eq, %[[BEFORE]], %[[LAST]]
+// CHECK: st.shared.b32
+// CHECK: nvvm.barrier0
+// CHECK: %[[WORD:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi ne, %[[WORD]]
+// CHECK: scf.if %[[IS_LAST]]
+#row = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @arrive(%counters: !tile.view<1xi32>, %o: !tile.view<1xf32>, %i: index, %count: i32) {
+    %last = tile.arrive %counters[%i] of %count : !tile.view<1xi32>
+    scf.if %last {
+      %x = arith.constant dense<1.0> : tensor<64xf32, #row>
+      tile.store %x, %o[%i] : tensor<64xf32, #row>, !tile.view<1xf32>
+    }
+    return
+  }
+}
+
+// -----
+
 // The result of a shuffle is opaque, even if it equals the operand.
 // CHECK-LABEL: func @opaque
 // CHECK: nvvm.shfl.sync bfly

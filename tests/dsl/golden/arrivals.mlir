@@ -1,0 +1,28 @@
+module attributes {tile.version = 1 : i64} {
+  func.func @arrivals(%x: !tile.view<2xf32> {tile.name = "x"}, %parts: !tile.view<2xf32> {tile.name = "parts", tile.written}, %sums: !tile.view<1xf32> {tile.name = "sums", tile.written}, %counters: !tile.view<1xi32> {tile.name = "counters", tile.written}) {
+    %0 = tile.program_id 1 loc("dsl/programs.cpp":154:0)
+    %1 = tile.program_id 0 loc("dsl/programs.cpp":154:0)
+    %2 = arith.constant 4 : index loc("dsl/programs.cpp":155:0)
+    %3 = arith.muli %1, %2 : index loc("dsl/programs.cpp":155:0)
+    %4 = tile.load %x[%0, %3] : !tile.view<2xf32> -> tensor<8x4xf32> loc("dsl/programs.cpp":155:0)
+    %5 = tile.reduce add %4 axis 1 : tensor<8x4xf32> -> tensor<8xf32> loc("dsl/programs.cpp":155:0)
+    %6 = tile.slice %parts[%1] : !tile.view<2xf32> -> !tile.view<1xf32> loc("dsl/programs.cpp":155:0)
+    tile.store %5, %6[%0] : tensor<8xf32>, !tile.view<1xf32> loc("dsl/programs.cpp":155:0)
+    %7 = tile.num_programs 0 loc("dsl/programs.cpp":156:0)
+    %8 = arith.index_cast %7 : index to i32 loc("dsl/programs.cpp":156:0)
+    %9 = tile.arrive %counters[%0] of %8 : !tile.view<1xi32> loc("dsl/programs.cpp":156:0)
+    scf.if %9 {
+      %10 = arith.constant 0 : index loc("dsl/programs.cpp":158:0)
+      %11 = arith.constant 1 : index loc("dsl/programs.cpp":158:0)
+      %12 = arith.constant dense<0.0> : tensor<8xf32> loc("dsl/programs.cpp":157:0)
+      %13 = scf.for %14 = %10 to %7 step %11 iter_args(%15 = %12) -> (tensor<8xf32>) {
+        %16 = tile.slice %parts[%14] : !tile.view<2xf32> -> !tile.view<1xf32> loc("dsl/programs.cpp":159:0)
+        %17 = tile.load %16[%0] : !tile.view<1xf32> -> tensor<8xf32> loc("dsl/programs.cpp":159:0)
+        %18 = arith.addf %15, %17 : tensor<8xf32> loc("dsl/programs.cpp":159:0)
+        scf.yield %18 : tensor<8xf32> loc("dsl/programs.cpp":158:0)
+      } loc("dsl/programs.cpp":158:0)
+      tile.store %13, %sums[%0] : tensor<8xf32>, !tile.view<1xf32> loc("dsl/programs.cpp":160:0)
+    } loc("dsl/programs.cpp":156:0)
+    return loc("dsl/programs.cpp":267:0)
+  } loc("dsl/programs.cpp":267:0)
+} loc("dsl/programs.cpp":267:0)
