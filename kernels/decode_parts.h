@@ -44,11 +44,12 @@ inline Value firstKey(const Config &c, const Interval &keys, Value queries) {
   return left ? max(keys.end - queries - *left, keys.begin) : keys.begin;
 }
 
-/// The blocks of keys that a program visits in a sequence, and into how many units they are cut.
+/// The blocks of keys that a program visits in a sequence, and into how many units they are cut. Without keys there is
+/// a unit, too, so that each run has a part.
 struct Blocks {
   Blocks(const Config &c, const Interval &keys, Value queries)
       : first(firstKey(c, keys, queries) / c.schedule.block_n),
-        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(ceilDiv(count, c.unit())) {}
+        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(max(ceilDiv(count, c.unit()), 1)) {}
   Value first, count, units;
 };
 
