@@ -82,7 +82,7 @@ static LogicalResult lower(Threads &t, tile::ArriveOp op) {
   Value word = t.sharedWord();
   t.barrier();
   byFirstThread(t, [&] {
-    Value counter = counterOf(t, op.getCounters(), op.getPlace()), last = t.s.sub(t.scalar(op.getCount()), 1);
+    Value counter = counterOf(t, op.getCounters(), op.getPlace()), last = t.s.sub(t.scalar(op.getCount()), t.s.i32(1));
     auto arrive = [&]() -> SmallVector<Value> {
       return {t.s.toI32(t.s.compare(Compare::eq, t.gpu.arriveAtCounter(counter, last), last))};
     };
