@@ -247,6 +247,22 @@ Status makeLists(const AttentionPlan &plan, const tegula_lists_args &args) {
   return plan.makeLists(call, {args.lists, args.lists_bytes}, {args.workspace, args.workspace_bytes}, {args.stream});
 }
 
+/// Calls `function(plan, arguments, args)` with the arguments of a launch.
+template <class Function>
+tegula_status withArguments(const tegula_plan *plan, const tegula_launch_args *from, tegula_error **error,
+                            Function function) noexcept {
+  return answer(error, [&]() -> Status {
+    return withPlan<Plan>(plan, [&](const Plan &kernels) -> Status {
+      const Expected<tegula_launch_args> args = readStruct("args", from);
+      if (!args)
+        return args.status();
+      ArgumentList list;
+      TEGULA_RETURN_IF_ERROR(list.read(args->arguments, args->argument_count));
+      return function(kernels, list.all(), *args);
+    });
+  });
+}
+
 template <class Args, class CArgs>
 tegula_status run(const tegula_plan *plan, const CArgs *cArgs, tegula_error **error) noexcept {
   return answer(error, [&]() -> Status {
@@ -364,16 +380,14 @@ tegula_status tegula_plan_create_decode(tegula_context *context, const tegula_de
 tegula_status tegula_plan_create_append(tegula_context *context, const tegula_append_problem *problem,
                                         tegula_plan **plan, tegula_error **error) {
   return createPlan(context, plan, error, [&](HostContext &host) {
-    return makeFrom(
-        host, [&] { return readAppendProblem(problem); }, appendToCache);
+    return makeFrom(host, [&] { return readAppendProblem(problem); }, appendToCache);
   });
 }
 
 tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_rotary_problem *problem,
                                         tegula_plan **plan, tegula_error **error) {
   return createPlan(context, plan, error, [&](HostContext &host) {
-    return makeFrom(
-        host, [&] { return readRotaryProblem(problem); }, rotaryEmbedding);
+    return makeFrom(host, [&] { return readRotaryProblem(problem); }, rotaryEmbedding);
   });
 }
 
@@ -412,15 +426,32 @@ tegula_status tegula_plan_workspace_bytes(const tegula_plan *plan, const tegula_
 }
 
 tegula_status tegula_plan_launch(const tegula_plan *plan, const tegula_launch_args *from, tegula_error **error) {
+  return withArguments(plan, from, error, [](const Plan &kernels, auto arguments, const tegula_launch_args &args) {
+    return kernels.launch(arguments, {args.workspace, args.workspace_bytes}, {args.stream},
+                          {args.prepared, args.prepared_bytes});
+  });
+}
+
+tegula_status tegula_plan_prepared(const tegula_plan *plan, const tegula_size *sizes, size_t size_count, int64_t *bytes,
+                                   size_t *argument_count, tegula_error **error) {
   return answer(error, [&]() -> Status {
     return withPlan<Plan>(plan, [&](const Plan &kernels) -> Status {
-      const Expected<tegula_launch_args> args = readStruct("args", from);
-      if (!args)
-        return args.status();
-      ArgumentList list;
-      TEGULA_RETURN_IF_ERROR(list.read(args->arguments, args->argument_count));
-      return kernels.launch(list.all(), {args->workspace, args->workspace_bytes}, {args->stream});
+      const Expected<Sizes> named = readSizes(sizes, size_count);
+      const Expected<int64_t> needed = named ? kernels.preparedBytes(*named) : named.status();
+      if (!needed)
+        return needed.status();
+      if (bytes != nullptr)
+        *bytes = *needed;
+      if (argument_count != nullptr)
+        *argument_count = kernels.preparedArguments();
+      return {};
     });
+  });
+}
+
+tegula_status tegula_plan_prepare(const tegula_plan *plan, const tegula_launch_args *from, tegula_error **error) {
+  return withArguments(plan, from, error, [](const Plan &kernels, auto arguments, const tegula_launch_args &args) {
+    return kernels.prepare(arguments, {args.prepared, args.prepared_bytes}, {args.stream});
   });
 }
 }

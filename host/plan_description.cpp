@@ -97,7 +97,7 @@ public:
       if (!tensor.isUsed)
         return wrong(tensor.argument, tensor.name, "is a parameter of no program; parameters are " + parameterNames_);
     const std::string name = kernels.front().name();
-    Expected<PlanSpec> spec = withChoices(PlanSpec(name, std::move(kernels)));
+    Expected<PlanSpec> spec = withChoices(PlanSpec(name, std::move(kernels)).preparation(from_.preparation_count));
     return spec ? Plan::make(*spec, host_.kernels()) : spec.status();
   }
 

@@ -703,6 +703,7 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
       kernels.insert(kernels.end() - 1, prefixKernel(problem, target, tensors.q, tensors.k, tensors.v));
     PlanSpec plan =
         PlanSpec("decode", std::move(kernels))
+            .preparation(1)
             .choice("num_spans", max(spans, 1), "decode")
             .require(kHeads % max(kKvHeads, 1) == 0, "the heads of k must divide those of q")
             .require(capacity + prefixCapacity(problem) <= kMaxDiagonal,

@@ -35,6 +35,7 @@ public:
     TEGULA_RETURN_IF_ERROR(addWorkspace());
     for (Recorded &kernel : recorded_)
       TEGULA_RETURN_IF_ERROR(addStep(kernel));
+    TEGULA_RETURN_IF_ERROR(addPreparation());
     return std::shared_ptr<const PlanState>(std::move(state_));
   }
 
@@ -123,6 +124,11 @@ private:
       return errorAt(tensor.where, name + "is a workspace that no kernel has written before; it may be zeroed(...)");
     filled_.push_back(tensor.name);
     return {};
+  }
+
+  std::vector<ArgumentSpec> preparationArguments() const {
+    const auto first = spec_.kernels().begin();
+    return PlanSpec(spec_.name(), {first, first + std::ptrdiff_t(spec_.preparationKernels())}).arguments();
   }
 
   void addArguments() {
@@ -319,6 +325,40 @@ private:
       step.grid[axis] = std::move(*count);
     }
     state_->steps.push_back(std::move(step));
+    return {};
+  }
+
+  /// Counts what belongs to the preparation, and checks that it needs no size that others give.
+  Status addPreparation() {
+    Preparation &preparation = state_->preparation;
+    preparation.steps = spec_.preparationKernels();
+    if (preparation.steps == 0)
+      return {};
+    for (const ArgumentSpec &argument : preparationArguments()) {
+      const auto *tensor = std::get_if<TensorSpec>(&argument);
+      ++(tensor && tensor->access == Access::workspace ? preparation.workspace : preparation.arguments);
+    }
+    for (const BoundSize &bound : state_->bound)
+      preparation.bound += bound.from.argument < preparation.arguments;
+    for (const PlanChoice &choice : state_->choices)
+      TEGULA_RETURN_IF_ERROR(checkPrepared(choice.otherwise));
+    for (size_t i = 0; i < preparation.workspace; ++i)
+      for (const SizeProgram &size : state_->workspace[i].shape)
+        TEGULA_RETURN_IF_ERROR(checkPrepared(size));
+    for (size_t i = 0; i < preparation.steps; ++i) {
+      TEGULA_RETURN_IF_ERROR(checkPrepared(state_->steps[i].condition));
+      for (const SizeProgram &size : state_->steps[i].grid)
+        TEGULA_RETURN_IF_ERROR(checkPrepared(size));
+    }
+    return {};
+  }
+
+  Status checkPrepared(const SizeProgram &size) const {
+    for (size_t place = state_->preparation.bound; place < state_->bound.size(); ++place)
+      if (size.uses(place))
+        return errorAt(spec_.kernels().front().declared(),
+                       "plan '" + spec_.name() + "': its preparation needs the size '" + state_->sizes[place] +
+                           "', which only arguments of other kernels give");
     return {};
   }
 

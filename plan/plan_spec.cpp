@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace tegula {
@@ -65,7 +66,7 @@ public:
       TEGULA_RETURN_IF_ERROR(checkSize(requirement.condition, bound_, spec_.kernels().front().declared()));
     for (const KernelSpec &kernel : spec_.kernels())
       TEGULA_RETURN_IF_ERROR(checkKernel(kernel));
-    return {};
+    return checkPreparation();
   }
 
 private:
@@ -148,6 +149,19 @@ private:
     return {};
   }
 
+  Status checkPreparation() const {
+    if (spec_.preparationKernels() > spec_.kernels().size())
+      return {ErrorCode::invalid_program, plan_ + "its preparation has " + std::to_string(spec_.preparationKernels()) +
+                                              " kernels, and the plan " + std::to_string(spec_.kernels().size())};
+    for (const KernelSpec &kernel : std::span(spec_.kernels()).first(spec_.preparationKernels()))
+      for (const ArgumentSpec &argument : kernel.arguments())
+        if (const auto *tensor = std::get_if<TensorSpec>(&argument);
+            tensor && (tensor->access == Access::output || tensor->access == Access::inout))
+          return errorAt(tensor->where, plan_ + "kernel '" + kernel.name() + "' of the preparation writes '" +
+                                            tensor->name + "', which is the caller's; it may only write a workspace");
+    return {};
+  }
+
   const PlanSpec &spec_;
   const std::string plan_;
   Names bound_; ///< From checks of choices on, these are among them.
@@ -167,6 +181,11 @@ PlanSpec &&PlanSpec::choice(std::string name, Size otherwise, std::string kernel
 
 PlanSpec &&PlanSpec::require(Size fits, std::string why) && {
   requirements_.push_back({std::move(fits), std::move(why)});
+  return std::move(*this);
+}
+
+PlanSpec &&PlanSpec::preparation(size_t kernels) && {
+  preparation_ = kernels;
   return std::move(*this);
 }
 

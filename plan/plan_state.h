@@ -57,6 +57,11 @@ struct PlanChoice {
   size_t step; ///< The kernel whose concurrency it takes.
 };
 
+/// How many of the first entries of a plan belong to its preparation.
+struct Preparation {
+  size_t steps = 0, arguments = 0, bound = 0, workspace = 0;
+};
+
 struct PlanState {
   std::string name;
   std::vector<Parameter> arguments;
@@ -68,6 +73,7 @@ struct PlanState {
   std::vector<std::pair<SizeProgram, std::string>> requirements; ///< With the words of the error.
   std::vector<WorkspaceTensor> workspace;
   std::vector<PlanStep> steps;
+  Preparation preparation;
   std::shared_ptr<Kernel> zero; ///< Sets zeroed tensors to 0; null if there are none.
 
   size_t concurrencyPlace() const { return sizes.size(); }

@@ -21,6 +21,8 @@ struct DecodeCase {
   const NamedVariant *variant = nullptr; ///< The maker of the problem's variant; null if it has none.
   float scale = 0;
   uint64_t seed = 0; ///< Decides all values, and the order of pages.
+  /// Runs do not compute how sequences are cut, as all layers of a model but the first.
+  bool prepared = false;
 };
 
 /// Returns the keys of the longest sequence, without the prefix.

@@ -85,6 +85,8 @@ Expected<DecodeRun> DecodeRun::make(const DecodeCase &decode, std::shared_ptr<De
   TEGULA_RETURN_IF_ERROR(run.allocate(*spec));
   TEGULA_RETURN_IF_ERROR(run.fill());
   run.arrange();
+  if (decode.prepared)
+    TEGULA_RETURN_IF_ERROR(run.prepare());
   return run;
 }
 
@@ -157,11 +159,26 @@ void DecodeRun::arrange() {
     arguments_.emplace_back(*decode_.num_spans);
 }
 
+Status DecodeRun::prepare() {
+  const Expected<int64_t> bytes = plan_.preparedBytes(knownSizes(plan_, sizesOf(decode_, layout_)));
+  if (!bytes)
+    return bytes.status();
+  Expected<Buffer> memory = device_->allocate(*bytes);
+  if (!memory)
+    return memory.status();
+  prepared_ = std::move(*memory);
+  std::vector<Argument> first(arguments_.begin(), arguments_.begin() + std::ptrdiff_t(plan_.preparedArguments()));
+  first.insert(first.end(), arguments_.begin() + std::ptrdiff_t(plan_.arguments().size()), arguments_.end());
+  return plan_.prepare(first, {prepared_.data(), prepared_.bytes()});
+}
+
 const DeviceTensor &DecodeRun::tensor(std::string_view name) const {
   return std::ranges::find(tensors_, name, &NamedTensor::first)->second;
 }
 
-Status DecodeRun::run() const { return plan_.launch(arguments_, {workspace_.data(), workspace_.bytes()}); }
+Status DecodeRun::run() const {
+  return plan_.launch(arguments_, {workspace_.data(), workspace_.bytes()}, {}, {prepared_.data(), prepared_.bytes()});
+}
 
 Status DecodeRun::spoilUnused() const {
   for (const auto &[name, tensor] : tensors_)

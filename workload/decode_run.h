@@ -55,6 +55,8 @@ private:
   Status fillTable(const DeviceTensor &tensor, int64_t first_sequence) const;
   /// Puts the arguments in the order of the plan.
   void arrange();
+  /// Allocates and computes what runs have in common.
+  Status prepare();
   Status spoilUnusedRows(const std::string &name) const;
   /// Returns the keys or values of a sequence, those of the prefix first: the first `columns` columns of rows of the
   /// arrays `name` and `prefix_` + `name`, which have `row` columns.
@@ -71,7 +73,7 @@ private:
   Plan plan_;
   double compile_ms_;
   std::vector<NamedTensor> tensors_;
-  Buffer workspace_;
+  Buffer workspace_, prepared_; ///< Runs prepare themselves if `prepared_` is empty.
   std::vector<Argument> arguments_;
 };
 

@@ -33,6 +33,10 @@ public:
   std::vector<NamedCase> all() {
     for (const auto &[batch, keys] : {std::pair(1, 131072), {16, 16384}, {64, 4096}, {64, 512}, {64, 128}})
       add(same(batch, keys), "", plain());
+    DecodeCase prepared = plain();
+    prepared.prepared = true;
+    for (const auto &[batch, keys] : {std::pair(1, 131072), {16, 16384}, {64, 4096}})
+      add(same(batch, keys), ", prepared", prepared);
     for (const int page : {16, 32, 64, 128, 256}) {
       DecodeCase paged = plain();
       paged.problem.page_size = page;

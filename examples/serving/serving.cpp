@@ -2,7 +2,7 @@
 // A server's attention: requests join and leave a batch, and their keys and values lie in pages of one pool. All begin
 // with the system prompt, whose pages they share. In each step a request computes the next part of its prompt, or one
 // new token. One plan appends rotated keys, and values, to the pages, and rotates queries; another one computes
-// attention. Plain loops check the results.
+// attention. It cuts the batch once in each step, for all layers. Plain loops check the results.
 //   serving [--target cpu|cuda] [--large]
 #include "device_memory.h"
 #include "tegula/append.h"
@@ -22,7 +22,7 @@ namespace {
 
 struct Model {
   DType dtype;
-  int64_t heads, kv_heads;
+  int64_t layers, heads, kv_heads;
   int dim, page;
   int64_t pages, shared;                        ///< Pages of the pool, and of the system prompt.
   int64_t part, longest_prompt, longest_answer; ///< Tokens; a part of a prompt is computed at once.
@@ -31,6 +31,7 @@ struct Model {
 };
 
 constexpr Model kSmall{.dtype = f32,
+                       .layers = 2,
                        .heads = 8,
                        .kv_heads = 2,
                        .dim = 64,
@@ -44,6 +45,7 @@ constexpr Model kSmall{.dtype = f32,
                        .checks = 50,
                        .tolerance = 1e-5};
 constexpr Model kLarge{.dtype = bf16,
+                       .layers = 2,
                        .heads = 32,
                        .kv_heads = 8,
                        .dim = 128,
@@ -68,12 +70,12 @@ struct Request {
 
 /// The work of one kind.
 struct Work {
-  int64_t tokens = 0, launches = 0;
+  int64_t tokens = 0, steps = 0;
   double ms = 0;
 
   void print(const char *name) const {
-    std::printf("%s: %lld tokens in %lld launches, %.3f ms each, %.0f tokens/s\n", name, (long long)tokens,
-                (long long)launches, ms / double(launches), double(tokens) / ms * 1000);
+    std::printf("%s: %lld tokens in %lld steps, %.3f ms each, %.0f tokens/s\n", name, (long long)tokens,
+                (long long)steps, ms / double(steps), double(tokens) / ms * 1000);
   }
 };
 
@@ -82,9 +84,7 @@ public:
   Server(const Model &model, std::shared_ptr<Device> device)
       : m_(model), device_(device), compiler_(makeWorkerCompiler()), kernels_(*compiler_, device),
         append_(appendPlan()), prompts_(attentionPlan(64)), answers_(attentionPlan(int(m_.heads / m_.kv_heads))),
-        timer_(valueOf(device->makeTimer())), k_(allocate(*device, m_.dtype, {m_.pages, m_.kv_heads, m_.page, m_.dim})),
-        v_(allocate(*device, m_.dtype, {m_.pages, m_.kv_heads, m_.page, m_.dim})),
-        rotary_(m_.dtype, m_.dim, kMostTokens),
+        timer_(valueOf(device->makeTimer())), k_(caches()), v_(caches()), rotary_(m_.dtype, m_.dim, kMostTokens),
         cos_(uploadNumbers(*device, m_.dtype, rotary_.cos, {kMostTokens, m_.dim / 2})),
         sin_(uploadNumbers(*device, m_.dtype, rotary_.sin, {kMostTokens, m_.dim / 2})) {
     for (int32_t page = 0; page < m_.pages; ++page)
@@ -136,6 +136,14 @@ public:
   }
 
 private:
+  /// Returns the pages of keys or values of each layer.
+  std::vector<Array> caches() const {
+    std::vector<Array> pages;
+    for (int64_t layer = 0; layer < m_.layers; ++layer)
+      pages.push_back(allocate(*device_, m_.dtype, {m_.pages, m_.kv_heads, m_.page, m_.dim}));
+    return pages;
+  }
+
   int64_t tokensShared() const { return int64_t(shared_.size()) * m_.page; }
 
   Plan planOf(const Expected<PlanSpec> &spec) { return valueOf(Plan::make(valueOf(spec), kernels_)); }
@@ -159,24 +167,19 @@ private:
     return planOf(decodeAttention(problem, kernels_.target()));
   }
 
-  /// Returns the next `tokens` of some requests, [batch, heads, tokens, dim].
-  Array next(char kind, const std::vector<Request *> &requests, int64_t tokens, int64_t heads) {
-    std::vector<float> numbers;
-    for (const Request *request : requests)
-      for (int64_t i = 0; i < tokens; ++i)
-        for (int64_t place = 0; place < heads * m_.dim; ++place)
-          numbers.push_back(number(request->id, kind, request->done + i, place));
-    return ofHeads(uploadNumbers(*device_, m_.dtype, numbers, {int64_t(requests.size()), tokens, heads, m_.dim}));
-  }
+  /// The tensors of a step that all layers have in common.
+  struct Step {
+    int64_t batch, tokens;
+    Array lengths, own_lengths, table, prefix_lengths, prefix_table;
+    TensorRef own_table; ///< Without the columns of the system prompt.
+  };
 
-  /// Returns [batch, tokens, heads, dim] as [batch, heads, tokens, dim].
-  static Array ofHeads(Array x) {
-    x.ref = valueOf(permuted(x.ref, {0, 2, 1, 3}));
-    return x;
-  }
+  /// The tensors of one layer.
+  struct Layer {
+    Array q, k, v, rotated, o, lse;
+  };
 
-  /// Appends the next `tokens` of some requests to the cache, and computes their attention.
-  void attend(const std::vector<Request *> &requests, int64_t tokens) {
+  Step stepOf(const std::vector<Request *> &requests, int64_t tokens) {
     const auto batch = int64_t(requests.size());
     size_t columns = 0;
     for (const Request *request : requests)
@@ -187,68 +190,116 @@ private:
       own.push_back(int32_t(requests[n]->done - tokensShared()));
       std::ranges::copy(requests[n]->pages, pages.begin() + n * columns);
     }
-    const std::vector<int32_t> shared{int32_t(tokensShared())};
+    Step step{.batch = batch,
+              .tokens = tokens,
+              .lengths = upload(*device_, i32, done, {batch}),
+              .own_lengths = upload(*device_, i32, own, {batch}),
+              .table = upload(*device_, i32, pages, {batch, int64_t(columns)}),
+              .prefix_lengths = upload(*device_, i32, std::vector<int32_t>{int32_t(tokensShared())}, {1}),
+              .prefix_table = upload(*device_, i32, shared_, {1, int64_t(shared_.size())}),
+              .own_table = {}};
+    step.own_table = step.table.ref;
+    step.own_table.data = static_cast<int32_t *>(step.own_table.data) + shared_.size();
+    step.own_table.shape[1] -= int64_t(shared_.size());
+    return step;
+  }
+
+  Layer layerOf(const std::vector<Request *> &requests, int64_t tokens, int64_t layer) {
+    const auto batch = int64_t(requests.size());
     const std::vector<int64_t> shape{batch, tokens, m_.heads, m_.dim};
-    const Array q = next('q', requests, tokens, m_.heads), k = next('k', requests, tokens, m_.kv_heads),
-                v = next('v', requests, tokens, m_.kv_heads), lengths = upload(*device_, i32, done, {batch}),
-                own_lengths = upload(*device_, i32, own, {batch}),
-                table = upload(*device_, i32, pages, {batch, int64_t(columns)}),
-                prefix_lengths = upload(*device_, i32, shared, {1}),
-                prefix_table = upload(*device_, i32, shared_, {1, int64_t(shared_.size())}),
-                rotated = ofHeads(allocate(*device_, m_.dtype, shape)),
-                o = ofHeads(allocate(*device_, m_.dtype, shape)),
-                lse = allocate(*device_, f32, {batch, m_.heads, tokens});
-    TensorRef own_table = table.ref; // Without the columns of the system prompt.
-    own_table.data = static_cast<int32_t *>(own_table.data) + shared_.size();
-    own_table.shape[1] -= int64_t(shared_.size());
+    return {next('q', requests, tokens, m_.heads, layer),    next('k', requests, tokens, m_.kv_heads, layer),
+            next('v', requests, tokens, m_.kv_heads, layer), ofHeads(allocate(*device_, m_.dtype, shape)),
+            ofHeads(allocate(*device_, m_.dtype, shape)),    allocate(*device_, f32, {batch, m_.heads, tokens})};
+  }
+
+  /// Returns the next `tokens` of some requests in a layer, [batch, heads, tokens, dim].
+  Array next(char kind, const std::vector<Request *> &requests, int64_t tokens, int64_t heads, int64_t layer) {
+    std::vector<float> numbers;
+    for (const Request *request : requests)
+      for (int64_t i = 0; i < tokens; ++i)
+        for (int64_t place = 0; place < heads * m_.dim; ++place)
+          numbers.push_back(number(request->id, kind, request->done + i, layer * heads * m_.dim + place));
+    return ofHeads(uploadNumbers(*device_, m_.dtype, numbers, {int64_t(requests.size()), tokens, heads, m_.dim}));
+  }
+
+  /// Returns [batch, tokens, heads, dim] as [batch, heads, tokens, dim].
+  static Array ofHeads(Array x) {
+    x.ref = valueOf(permuted(x.ref, {0, 2, 1, 3}));
+    return x;
+  }
+
+  /// Appends the next `tokens` of some requests to the cache, and computes their attention, layer after layer.
+  void attend(const std::vector<Request *> &requests, int64_t tokens) {
+    const Step step = stepOf(requests, tokens);
+    std::vector<Layer> layers;
+    for (int64_t layer = 0; layer < m_.layers; ++layer)
+      layers.push_back(layerOf(requests, tokens, layer));
     const Plan &plan = tokens == 1 ? answers_ : prompts_;
-    const Sizes sizes = {{"batch", batch},
+    const Sizes sizes = {{"batch", step.batch},
                          {"heads", m_.heads},
                          {"kv_heads", m_.kv_heads},
                          {"seqlen_q", tokens},
                          {"pages_of_prefix", int64_t(shared_.size())}};
-    const Buffer workspace = valueOf(device_->allocate(valueOf(plan.workspaceBytes(sizes))));
+    const Buffer workspace = valueOf(device_->allocate(valueOf(plan.workspaceBytes(sizes)))),
+                 memory = valueOf(device_->allocate(valueOf(plan.preparedBytes(sizes))));
+    const Workspace prepared{memory.data(), memory.bytes()};
 
     require(timer_->start());
-    require(append_.launch({{"k_new", k.ref},
-                            {"k", k_.ref},
-                            {"lengths", lengths.ref},
-                            {"page_table", table.ref},
-                            {"cos", cos_.ref},
-                            {"sin", sin_.ref},
-                            {"v_new", v.ref},
-                            {"v", v_.ref},
-                            {"q", q.ref},
-                            {"q_rotated", rotated.ref}}));
-    require(plan.launch({{"q", rotated.ref},
-                         {"k", k_.ref},
-                         {"lengths", own_lengths.ref},
-                         {"page_table", own_table},
-                         {"prefix_lengths", prefix_lengths.ref},
-                         {"prefix_page_table", prefix_table.ref},
-                         {"v", v_.ref},
-                         {"scale", float(1 / std::sqrt(double(m_.dim)))},
-                         {"o", o.ref},
-                         {"lse", lse.ref}},
-                        {workspace.data(), workspace.bytes()}));
+    require(plan.prepare({{"q", layers.front().rotated.ref}, // Only its shape counts, and that of k.
+                          {"k", k_.front().ref},
+                          {"lengths", step.own_lengths.ref},
+                          {"page_table", step.own_table},
+                          {"prefix_lengths", step.prefix_lengths.ref},
+                          {"prefix_page_table", step.prefix_table.ref}},
+                         prepared));
+    for (size_t n = 0; n < layers.size(); ++n)
+      launch(plan, step, layers[n], k_[n], v_[n], {workspace.data(), workspace.bytes()}, prepared);
     require(timer_->stop());
     Work &work = tokens == 1 ? answer_work_ : prompt_work_;
     work.ms += valueOf(timer_->milliseconds()); // Waits.
-    work.tokens += batch * tokens;
-    ++work.launches;
-    check(requests, tokens, download(*device_, o));
+    work.tokens += step.batch * tokens;
+    ++work.steps;
+    const size_t layer = random_() % layers.size();
+    check(requests, tokens, int64_t(layer), download(*device_, layers[layer].o));
     for (Request *request : requests)
       request->done += tokens;
   }
 
+  void launch(const Plan &plan, const Step &step, const Layer &layer, const Array &k, const Array &v,
+              const Workspace &workspace, const Workspace &prepared) {
+    require(append_.launch({{"k_new", layer.k.ref},
+                            {"k", k.ref},
+                            {"lengths", step.lengths.ref},
+                            {"page_table", step.table.ref},
+                            {"cos", cos_.ref},
+                            {"sin", sin_.ref},
+                            {"v_new", layer.v.ref},
+                            {"v", v.ref},
+                            {"q", layer.q.ref},
+                            {"q_rotated", layer.rotated.ref}}));
+    require(plan.launch({{"q", layer.rotated.ref},
+                         {"k", k.ref},
+                         {"lengths", step.own_lengths.ref},
+                         {"page_table", step.own_table},
+                         {"prefix_lengths", step.prefix_lengths.ref},
+                         {"prefix_page_table", step.prefix_table.ref},
+                         {"v", v.ref},
+                         {"scale", float(1 / std::sqrt(double(m_.dim)))},
+                         {"o", layer.o.ref},
+                         {"lse", layer.lse.ref}},
+                        workspace, {}, prepared));
+  }
+
   /// Compares some rows of o [batch, tokens, heads, dim] with plain loops.
-  void check(const std::vector<Request *> &requests, int64_t tokens, const std::vector<float> &o) {
+  void check(const std::vector<Request *> &requests, int64_t tokens, int64_t layer, const std::vector<float> &o) {
     for (int n = 0; n < m_.checks; ++n) {
       const auto row = int64_t(random_() % uint64_t(int64_t(requests.size()) * tokens * m_.heads));
       const Request &request = *requests[row / m_.heads / tokens];
       const int64_t position = request.done + row / m_.heads % tokens, head = row % m_.heads;
+      const int64_t place = layer * m_.heads + head; // Among the heads of all layers.
       const auto owner = [&](int64_t key) { return key < tokensShared() ? kSystem : request.id; };
-      const std::vector<double> exact = plainAttention(rotary_, owner, position, head, head / (m_.heads / m_.kv_heads));
+      const std::vector<double> exact =
+          plainAttention(rotary_, owner, position, place, place / (m_.heads / m_.kv_heads));
       for (int c = 0; c < m_.dim; ++c)
         if (const float found = o[row * m_.dim + c]; !(std::abs(found - exact[c]) < m_.tolerance)) {
           std::fprintf(stderr, "request %d, position %d, head %d, column %d: %g, not %g\n", request.id, int(position),
@@ -264,7 +315,7 @@ private:
   KernelCache kernels_;
   const Plan append_, prompts_, answers_;
   const std::unique_ptr<Timer> timer_;
-  const Array k_, v_; ///< [pages, kv_heads, page, dim]
+  const std::vector<Array> k_, v_; ///< Pages of each layer, [pages, kv_heads, page, dim].
   const Rotary rotary_;
   const Array cos_, sin_;
   std::vector<int32_t> free_, shared_; ///< Pages that no request has, and those of the system prompt.

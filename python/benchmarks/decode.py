@@ -30,7 +30,7 @@ CALLS = 8  # In a graph.
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["shapes", "pages", "ragged", "queries", "latent", "prefix"]
+    parts = ["shapes", "prepared", "pages", "ragged", "queries", "latent", "prefix"]
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--rounds", type=int, default=9)
     return parser.parse_args(arguments)
@@ -140,7 +140,7 @@ def sdpa(backend, q, k, v):
 def lines(options):
     """Yields the name, the functions, the bytes of keys and values and perhaps the FLOPs of each line."""
 
-    def case(batch, length, queries=1, page=0, lengths=None, peers=False):
+    def case(batch, length, queries=1, page=0, lengths=None, peers=False, prepare=False):
         q, k, v = numbers(batch, HEADS, queries, DIM), *(numbers(batch, KV_HEADS, length, DIM) for _ in range(2))
         given = torch.full((batch,), length, dtype=torch.int32) if lengths is None else lengths
         size = 2 * 2 * int(given.sum()) * KV_HEADS * DIM
@@ -150,12 +150,16 @@ def lines(options):
                          "FlashAttention-2": sdpa(SDPBackend.FLASH_ATTENTION, q, k, v)}
         (k, table), (v, _) = (paged(x, page) if page else (x, None) for x in (k, v))
         given = given.cuda()
-        functions["tegula"] = lambda: tegula.decode(q, k, v, given, table)
+        prepared = tegula.prepare_decode(q, k, v, given, table) if prepare else None
+        functions["tegula"] = lambda: tegula.decode(q, k, v, given, table, prepared=prepared)
         return functions, size
 
     if "shapes" in options.parts:
         for batch, length in SHAPES:
             yield f"{batch} x {length:,}", *case(batch, length, peers=True)
+    if "prepared" in options.parts:  # As all layers of a model but the first.
+        for batch, length in SHAPES[:3]:
+            yield f"{batch} x {length:,}, prepared", *case(batch, length, prepare=True)
     if "pages" in options.parts:
         for page in PAGES:
             yield f"64 x 4,096, pages of {page}", *case(64, 4096, page=page)

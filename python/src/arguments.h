@@ -50,20 +50,39 @@ public:
     ++count_;
   }
 
-  /// Launches a plan on PyTorch's stream for the device of `tensor`, with a workspace if the plan needs one.
-  void launch(const tegula_plan *plan, const Tensor &tensor, void *workspace = nullptr, int64_t bytes = 0) const {
+  /// Launches a plan on PyTorch's stream for the device of `tensor`, with the bytes of a workspace if the plan needs
+  /// one, and with those that prepare() has written, if there are some.
+  void launch(const tegula_plan *plan, const Tensor &tensor, const std::optional<Tensor> &workspace = {},
+              const std::optional<Tensor> &prepared = {}) const {
+    tegula_launch_args args = argsFor(tensor, prepared);
+    if (workspace) {
+      args.workspace = workspace->mutable_data_ptr();
+      args.workspace_bytes = workspace->numel();
+    }
+    tegula_error *error = nullptr;
+    check(tegula_plan_launch(plan, &args, &error), error);
+  }
+  /// Launches the preparation of a plan, whose arguments these are.
+  void prepare(const tegula_plan *plan, const Tensor &tensor, const Tensor &prepared) const {
+    const tegula_launch_args args = argsFor(tensor, prepared);
+    tegula_error *error = nullptr;
+    check(tegula_plan_prepare(plan, &args, &error), error);
+  }
+
+private:
+  tegula_launch_args argsFor(const Tensor &tensor, const std::optional<Tensor> &prepared) const {
     tegula_launch_args args{};
     args.struct_size = sizeof args;
     args.arguments = arguments_.data();
     args.argument_count = count_;
-    args.workspace = workspace;
-    args.workspace_bytes = bytes;
     args.stream = streamOf(tensor);
-    tegula_error *error = nullptr;
-    check(tegula_plan_launch(plan, &args, &error), error);
+    if (prepared) {
+      args.prepared = prepared->mutable_data_ptr();
+      args.prepared_bytes = prepared->numel();
+    }
+    return args;
   }
 
-private:
   std::array<tegula_tensor, 15> views_{};
   std::array<tegula_argument, 15> arguments_{};
   uint32_t count_ = 0;

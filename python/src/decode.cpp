@@ -65,7 +65,116 @@ bool isFirstColumns(const Tensor &v, const Tensor &k) {
   return isPart;
 }
 
-/// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
+/// The inputs of a call, in the order of its operators.
+struct Decode {
+  const Tensor &q, &k, &v, &lengths;
+  double scale;
+  bool causal;
+  const OptionalTensor &page_table, &page_offsets, &alibi_slopes, &sinks, &begins;
+  int64_t window_left, window_right;
+  double softcap;
+  int64_t keys_per_part;
+  const OptionalTensor &prefix_lengths, &prefix_page_table, &prefix_k, &prefix_v, &page_table_v;
+
+  bool isLatent() const {
+    return isFirstColumns(v, k) && !page_table_v && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
+  }
+
+  const tegula_plan *plan() const {
+    for (const Tensor *tensor : {&q, &k, &v})
+      if (tensor->dim() != 4)
+        throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
+    const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
+    const int64_t rows = q.size(2) * q.size(1) / std::max<int64_t>(k.size(1), 1);
+    const Key key = {.context = contextOf(q),
+                     .dtype = view("q", q).dtype,
+                     .head_dim = int32_t(q.size(3)),
+                     .value_dim = int32_t(v.size(3)),
+                     .causal = causal,
+                     .page_size = page_table ? int32_t(k.size(2)) : 0,
+                     .keys_per_part = int32_t(keys_per_part),
+                     .rows = int32_t(std::min<int64_t>(std::max<int64_t>(rows, 1), 64)),
+                     .variants = (isWindow ? TEGULA_WINDOW : 0) | (softcap != 0 ? TEGULA_SOFTCAP : 0) |
+                                 (alibi_slopes ? TEGULA_ALIBI : 0),
+                     .sinks = sinks.has_value(),
+                     .begins = begins.has_value(),
+                     .page_offsets = page_offsets.has_value(),
+                     .page_table_v = page_table_v.has_value(),
+                     .prefix = prefix_lengths.has_value(),
+                     .latent = isLatent(),
+                     .window_left = isWindow ? window_left : 0,
+                     .window_right = isWindow ? window_right : 0,
+                     .softcap = softcap};
+    return keptPlan(key, [&](tegula_plan **made, tegula_error **error) { return createPlan(key, made, error); });
+  }
+
+  std::vector<tegula_size> sizes() const {
+    const tegula_size capacity = page_offsets ? tegula_size{"table_entries", page_table->size(0)}
+                                 : page_table ? tegula_size{"pages_of_sequence", page_table->size(1)}
+                                              : tegula_size{"seqlen_k", k.size(2)};
+    std::vector<tegula_size> sizes = {
+        {"batch", q.size(0)}, {"heads", q.size(1)}, {"kv_heads", k.size(1)}, {"seqlen_q", q.size(2)}, capacity};
+    if (prefix_lengths)
+      sizes.push_back(prefix_k ? tegula_size{"prefix_keys", prefix_k->size(2)}
+                               : tegula_size{"pages_of_prefix", prefix_page_table->size(1)});
+    return sizes;
+  }
+
+  /// Adds the arguments of the plan's preparation, which are the first ones of a launch.
+  void addPrepared(Arguments &arguments) const {
+    arguments.add("q", q);
+    arguments.add("k", k);
+    arguments.add("lengths", lengths);
+    arguments.add("page_table", page_table);
+    arguments.add("page_table_v", page_table_v);
+    arguments.add("page_offsets", page_offsets);
+    arguments.add("begins", begins);
+    arguments.add("prefix_lengths", prefix_lengths);
+    arguments.add("prefix_page_table", prefix_page_table);
+    arguments.add("prefix_k", prefix_k);
+  }
+
+  /// Returns o [batch, heads, seqlen_q, value_dim] and lse f32 [batch, heads, seqlen_q].
+  std::tuple<Tensor, Tensor> attend(const OptionalTensor &prepared) const {
+    const auto guard = guardFor(q);
+    const tegula_plan *made = plan();
+    Tensor o = emptyOrderedAs(q, std::array{q.size(0), q.size(1), q.size(2), v.size(3)});
+    Tensor lse = empty(q, std::array{q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
+    const std::vector<tegula_size> of = sizes();
+    tegula_error *error = nullptr;
+    int64_t bytes = 0;
+    check(tegula_plan_workspace_bytes(made, of.data(), of.size(), &bytes, &error), error);
+    const Tensor workspace = empty(q, std::array{bytes}, ScalarType::Byte);
+
+    Arguments arguments;
+    addPrepared(arguments);
+    arguments.add("v", isLatent() ? OptionalTensor() : v);
+    arguments.add(float(scale));
+    arguments.add("alibi_slopes", alibi_slopes);
+    arguments.add("prefix_v", isLatent() ? OptionalTensor() : prefix_v);
+    arguments.add("o", o);
+    arguments.add("lse", lse);
+    arguments.add("sinks", sinks);
+    arguments.launch(made, q, workspace, prepared);
+    return {o, lse};
+  }
+
+  /// Returns the bytes that many calls may have in common.
+  Tensor prepare() const {
+    const auto guard = guardFor(q);
+    const tegula_plan *made = plan();
+    const std::vector<tegula_size> of = sizes();
+    tegula_error *error = nullptr;
+    int64_t bytes = 0;
+    check(tegula_plan_prepared(made, of.data(), of.size(), &bytes, nullptr, &error), error);
+    Tensor prepared = empty(q, std::array{bytes}, ScalarType::Byte);
+    Arguments arguments;
+    addPrepared(arguments);
+    arguments.prepare(made, q, prepared);
+    return prepared;
+  }
+};
+
 std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
                                   double scale, bool causal, const OptionalTensor &page_table,
                                   const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
@@ -73,86 +182,82 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                                   int64_t window_right, double softcap, int64_t keys_per_part,
                                   const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
                                   const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
-                                  const OptionalTensor &page_table_v) {
-  for (const Tensor *tensor : {&q, &k, &v})
-    if (tensor->dim() != 4)
-      throw std::runtime_error("q, k and v must have 4 dimensions; one has " + std::to_string(tensor->dim()));
-  const auto guard = guardFor(q);
-  const int64_t batch = q.size(0), heads = q.size(1), queries = q.size(2), kv_heads = k.size(1);
-  const bool isWindow = window_left != TEGULA_NO_BOUND || window_right != TEGULA_NO_BOUND;
-  const bool isLatent = isFirstColumns(v, k) && !page_table_v && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
-  const int64_t rows = queries * heads / std::max<int64_t>(kv_heads, 1);
-  const Key key = {.context = contextOf(q),
-                   .dtype = view("q", q).dtype,
-                   .head_dim = int32_t(q.size(3)),
-                   .value_dim = int32_t(v.size(3)),
-                   .causal = causal,
-                   .page_size = page_table ? int32_t(k.size(2)) : 0,
-                   .keys_per_part = int32_t(keys_per_part),
-                   .rows = int32_t(std::min<int64_t>(std::max<int64_t>(rows, 1), 64)),
-                   .variants = (isWindow ? TEGULA_WINDOW : 0) | (softcap != 0 ? TEGULA_SOFTCAP : 0) |
-                               (alibi_slopes ? TEGULA_ALIBI : 0),
-                   .sinks = sinks.has_value(),
-                   .begins = begins.has_value(),
-                   .page_offsets = page_offsets.has_value(),
-                   .page_table_v = page_table_v.has_value(),
-                   .prefix = prefix_lengths.has_value(),
-                   .latent = isLatent,
-                   .window_left = isWindow ? window_left : 0,
-                   .window_right = isWindow ? window_right : 0,
-                   .softcap = softcap};
-  const tegula_plan *plan =
-      keptPlan(key, [&](tegula_plan **made, tegula_error **error) { return createPlan(key, made, error); });
-
-  Tensor o = emptyOrderedAs(q, std::array{batch, heads, queries, v.size(3)});
-  Tensor lse = empty(q, std::array{batch, heads, queries}, ScalarType::Float);
-  const tegula_size capacity = page_offsets ? tegula_size{"table_entries", page_table->size(0)}
-                               : page_table ? tegula_size{"pages_of_sequence", page_table->size(1)}
-                                            : tegula_size{"seqlen_k", k.size(2)};
-  std::vector<tegula_size> sizes = {
-      {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}, {"seqlen_q", queries}, capacity};
-  if (prefix_lengths)
-    sizes.push_back(prefix_k ? tegula_size{"prefix_keys", prefix_k->size(2)}
-                             : tegula_size{"pages_of_prefix", prefix_page_table->size(1)});
-  tegula_error *error = nullptr;
-  int64_t bytes = 0;
-  check(tegula_plan_workspace_bytes(plan, sizes.data(), sizes.size(), &bytes, &error), error);
-  Tensor workspace = empty(q, std::array{bytes}, ScalarType::Byte);
-
-  Arguments arguments;
-  arguments.add("q", q);
-  arguments.add("k", k);
-  arguments.add("lengths", lengths);
-  arguments.add("page_table", page_table);
-  arguments.add("page_table_v", page_table_v);
-  arguments.add("page_offsets", page_offsets);
-  arguments.add("begins", begins);
-  arguments.add("prefix_lengths", prefix_lengths);
-  arguments.add("prefix_page_table", prefix_page_table);
-  arguments.add("prefix_k", prefix_k);
-  arguments.add("v", isLatent ? OptionalTensor() : v);
-  arguments.add(float(scale));
-  arguments.add("alibi_slopes", alibi_slopes);
-  arguments.add("prefix_v", isLatent ? OptionalTensor() : prefix_v);
-  arguments.add("o", o);
-  arguments.add("lse", lse);
-  arguments.add("sinks", sinks);
-  arguments.launch(plan, q, workspace.mutable_data_ptr(), bytes);
-  return {o, lse};
+                                  const OptionalTensor &page_table_v, const OptionalTensor &prepared) {
+  return Decode{q,
+                k,
+                v,
+                lengths,
+                scale,
+                causal,
+                page_table,
+                page_offsets,
+                alibi_slopes,
+                sinks,
+                begins,
+                window_left,
+                window_right,
+                softcap,
+                keys_per_part,
+                prefix_lengths,
+                prefix_page_table,
+                prefix_k,
+                prefix_v,
+                page_table_v}
+      .attend(prepared);
 }
+
+Tensor prepareDecode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale,
+                     bool causal, const OptionalTensor &page_table, const OptionalTensor &page_offsets,
+                     const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, const OptionalTensor &begins,
+                     int64_t window_left, int64_t window_right, double softcap, int64_t keys_per_part,
+                     const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
+                     const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
+                     const OptionalTensor &page_table_v) {
+  return Decode{q,
+                k,
+                v,
+                lengths,
+                scale,
+                causal,
+                page_table,
+                page_offsets,
+                alibi_slopes,
+                sinks,
+                begins,
+                window_left,
+                window_right,
+                softcap,
+                keys_per_part,
+                prefix_lengths,
+                prefix_page_table,
+                prefix_k,
+                prefix_v,
+                page_table_v}
+      .prepare();
+}
+
+const std::string kInputs =
+    "Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, Tensor? "
+    "page_offsets=None, Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt window_left=-1, "
+    "SymInt "
+    "window_right=-1, float softcap=0.0, int keys_per_part=0, Tensor? prefix_lengths=None, Tensor? "
+    "prefix_page_table=None, "
+    "Tensor? prefix_k=None, Tensor? prefix_v=None, Tensor? page_table_v=None";
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
-  library.def("decode(Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, "
-              "Tensor? page_offsets=None, Tensor? alibi_slopes=None, Tensor? sinks=None, Tensor? begins=None, SymInt "
-              "window_left=-1, "
-              "SymInt window_right=-1, float softcap=0.0, int keys_per_part=0, Tensor? prefix_lengths=None, Tensor? "
-              "prefix_page_table=None, Tensor? prefix_k=None, Tensor? prefix_v=None, Tensor? page_table_v=None) -> "
-              "(Tensor o, Tensor lse)");
+  library.def(("decode(" + kInputs + ", Tensor? prepared=None) -> (Tensor o, Tensor lse)").c_str());
+  library.def(("prepare_decode(" + kInputs + ") -> Tensor").c_str());
 }
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { library.impl("decode", TORCH_BOX(&decode)); }
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) {
+  library.impl("decode", TORCH_BOX(&decode));
+  library.impl("prepare_decode", TORCH_BOX(&prepareDecode));
+}
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { library.impl("decode", TORCH_BOX(&decode)); }
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) {
+  library.impl("decode", TORCH_BOX(&decode));
+  library.impl("prepare_decode", TORCH_BOX(&prepareDecode));
+}
 
 } // namespace
 } // namespace tegula_torch

@@ -9,6 +9,7 @@ flex_attention                 the function of torch.nn.attention.flex_attention
 create_block_mask              its block masks
 varlen_attn                    the function of torch.nn.attention.varlen
 decode                         attention of new queries on a cache of keys and values, with or without pages
+prepare_decode                 computes what such calls of all layers of a model have in common
 append_to_cache                writes new keys and values into such a cache
 rotary_embedding               rotates keys or queries by the angles of their positions
 ring_attention                 attention over a sequence whose parts are on the ranks of a process group
@@ -24,12 +25,12 @@ import importlib
 
 __version__ = "0.1.0"
 __all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
-           "varlen_attn", "decode", "append_to_cache", "rotary_embedding", "ring_attention", "ring_shard", "ring_unshard",
-           "flash_attn", "hugging_face", "jax", "kernel", "language"]
+           "varlen_attn", "decode", "prepare_decode", "append_to_cache", "rotary_embedding", "ring_attention", "ring_shard",
+           "ring_unshard", "flash_attn", "hugging_face", "jax", "kernel", "language"]
 
 _HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",
           "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex",
-          "varlen_attn": "_varlen", "decode": "_decode", "append_to_cache": "_cache",
+          "varlen_attn": "_varlen", "decode": "_decode", "prepare_decode": "_decode", "append_to_cache": "_cache",
           "rotary_embedding": "_cache", "ring_attention": "ring", "ring_shard": "ring",
           "ring_unshard": "ring", "kernel": "_kernels"}
 

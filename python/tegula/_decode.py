@@ -29,9 +29,35 @@ def _check_prefix(q, page_table, lengths, own_table, k, v):
         raise ValueError(f"tegula.decode: prefix_page_table must have 2 dimensions; it has {own_table.dim()}")
 
 
+def _inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale, softcap, alibi_slopes, sinks, begins,
+            keys_per_part, prefix_lengths, prefix_page_table, prefix_k, prefix_v, page_table_v):
+    """Returns the inputs of the operators, or raises the errors of decode."""
+    reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
+    if reason:
+        raise NotImplementedError("tegula.decode: " + reason)
+    for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins),
+                    ("page_table_v", page_table_v),
+                    ("prefix_lengths", prefix_lengths), ("prefix_page_table", prefix_page_table)):
+        if x is not None and (x.dtype != torch.int32 or x.device != q.device):
+            raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
+    if page_offsets is None and page_table is not None and page_table.dim() != 2:
+        raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
+    if page_offsets is not None and (page_table is None or page_table.dim() != 1):
+        raise ValueError("tegula.decode: page_table must have 1 dimension, because page_offsets are given")
+    if page_table_v is not None and (page_table is None or page_table_v.shape != page_table.shape):
+        raise ValueError("tegula.decode: page_table_v is given; it must have the shape of page_table")
+    _check_prefix(q, page_table, prefix_lengths, prefix_page_table, prefix_k, prefix_v)
+    if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
+        raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
+    left, right = (-1 if bound is None else bound for bound in window)
+    return (padded(q), padded(k_cache), padded(v_cache), lengths, 1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal,
+            page_table, page_offsets, alibi_slopes, sinks, begins, left, right, softcap, keys_per_part, prefix_lengths,
+            prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)), page_table_v)
+
+
 def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None), scale=None,
            softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
-           prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, return_lse=False):
+           prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, prepared=None, return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
@@ -64,32 +90,33 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
     prefix_k, prefix_v  [1, kv_heads, longest, head_dim] and [1, kv_heads, longest, value_dim]. If v_cache is a part of k_cache,
                 prefix_v is one of prefix_k; otherwise kernels load values again
 
+    prepared    what prepare_decode returned for the same lengths, tables, begins, prefix_lengths and options, and for tensors of
+                the same shapes
+
     No call waits for the GPU or compiles for new lengths. What lies after the last key of a sequence, or before its begin,
     reaches no result. A cache is copied if its elements are apart along the last dimension, and on a GPU also if that is no
     multiple of 8. There are no gradients. Raises NotImplementedError for tensors that no kernel takes, ValueError, and
     RuntimeError with the message of the library."""
-    reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
-    if reason:
-        raise NotImplementedError("tegula.decode: " + reason)
-    for name, x in (("lengths", lengths), ("page_table", page_table), ("page_offsets", page_offsets), ("begins", begins),
-                    ("page_table_v", page_table_v),
-                    ("prefix_lengths", prefix_lengths), ("prefix_page_table", prefix_page_table)):
-        if x is not None and (x.dtype != torch.int32 or x.device != q.device):
-            raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
-    if page_offsets is None and page_table is not None and page_table.dim() != 2:
-        raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
-    if page_offsets is not None and (page_table is None or page_table.dim() != 1):
-        raise ValueError("tegula.decode: page_table must have 1 dimension, because page_offsets are given")
-    if page_table_v is not None and (page_table is None or page_table_v.shape != page_table.shape):
-        raise ValueError("tegula.decode: page_table_v is given; it must have the shape of page_table")
-    _check_prefix(q, page_table, prefix_lengths, prefix_page_table, prefix_k, prefix_v)
-    if any(x.requires_grad for x in (q, k_cache, v_cache)) and torch.is_grad_enabled():
-        raise NotImplementedError("tegula.decode: it has no gradients; call it under torch.no_grad()")
-    left, right = (-1 if bound is None else bound for bound in window)
-    o, lse = _operators.decode(padded(q), padded(k_cache), padded(v_cache), lengths,
-                               1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, page_table, page_offsets,
-                               alibi_slopes, sinks, begins, left, right, softcap, keys_per_part,
-                               prefix_lengths, prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)),
-                               page_table_v)
+    if prepared is not None and (prepared.dtype != torch.uint8 or prepared.device != q.device):
+        raise ValueError(f"tegula.decode: prepared is {prepared.dtype} on {prepared.device}; it must be what "
+                         f"tegula.prepare_decode returns on {q.device}")
+    o, lse = _operators.decode(*_inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale, softcap,
+                                        alibi_slopes, sinks, begins, keys_per_part, prefix_lengths, prefix_page_table, prefix_k,
+                                        prefix_v, page_table_v), prepared)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o
+
+
+def prepare_decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None),
+                   scale=None, softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
+                   prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None):
+    """Returns what calls of decode with these arguments have in common, uint8 [bytes]: how sequences are cut. All layers of a
+    model's step have it in common. Each call computes it again if it does not get it as `prepared`.
+
+    Only shapes and strides of q and of the caches count here, so that they may be those of any layer, or empty tensors. Calls
+    use the result one after another, and must not run later than the lengths change: prepare once in each step, also in a
+    captured graph. Results of decode are the same bits with and without it. A result of another size raises
+    RuntimeError in decode. One for other lengths or shapes gives wrong numbers."""
+    return _operators.prepare_decode(*_inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale,
+                                              softcap, alibi_slopes, sinks, begins, keys_per_part, prefix_lengths,
+                                              prefix_page_table, prefix_k, prefix_v, page_table_v))

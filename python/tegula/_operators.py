@@ -15,6 +15,7 @@ forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
 scores = torch.ops.tegula.attention_scores.default
 decode = torch.ops.tegula.decode.default
+prepare_decode = torch.ops.tegula.prepare_decode.default
 append = torch.ops.tegula.append.default
 rotary = torch.ops.tegula.rotary.default
 packed_intervals = torch.ops.tegula.packed_intervals.default
@@ -44,6 +45,11 @@ def _(q, k, v, *options):
 @torch.library.register_fake("tegula::decode")
 def _(q, k, v, *options):
     return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::prepare_decode")
+def _(q, *options):
+    return q.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8)  # The library knows the size.
 
 
 @torch.library.register_fake("tegula::append")

@@ -160,10 +160,77 @@ def test_lengths_may_change_in_place(device):
         assert_right(found, [q, *whole], new)
 
 
+@pytest.mark.parametrize("options", [{}, {"window": (20, None)}, {"keys_per_part": 256}, {"prefix": True}], ids=str)
+@pytest.mark.parametrize("has_pages", [False, True], ids=["strided", "paged"])
+def test_layers_share_what_is_prepared(device, options, has_pages):
+    """On a GPU a captured step is replayed with other lengths."""
+    options = dict(options)
+    lengths, table = torch.tensor(LENGTHS, dtype=torch.int32, device=device), None
+    shared = [numbers(1, 2, 40, 24, device=device, seed=seed) for seed in (5, 6)]
+    layers = [[numbers(4, heads, length, 24, device=device, seed=seed + 10 * layer)
+               for heads, length, seed in ((4, 2, 0), (2, 80, 1), (2, 80, 2))] for layer in range(2)]
+    wholes = layers
+    if has_pages:
+        table = paged(layers[0][1])[1]
+        layers = [[q, paged(k)[0], paged(v)[0]] for q, k, v in layers]
+    if options.pop("prefix", False):
+        options["prefix_lengths"] = torch.tensor([30], dtype=torch.int32, device=device)
+        options |= dict(prefix_page_table=table[1:2]) if has_pages else dict(zip(("prefix_k", "prefix_v"), shared))
+
+    def step():
+        empty = torch.empty_like(layers[0][0])  # Of q only the shape counts.
+        prepared = tegula.prepare_decode(empty, *layers[1][1:], lengths, table, **options)
+        return [tegula.decode(*layer, lengths, table, prepared=prepared, return_lse=True, **options) for layer in layers]
+
+    if lengths.is_cuda:
+        step()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results = step()
+    for new in (LENGTHS, [5, 80, 16, 0]):
+        lengths.copy_(torch.tensor(new))
+        if lengths.is_cuda:
+            graph.replay()
+        else:
+            results = step()
+        for layer, whole, found in zip(layers, wholes, results):
+            alone = tegula.decode(*layer, lengths, table, return_lse=True, **options)
+            assert all(torch.equal(x, y) for x, y in zip(found, alone))
+            if "prefix_lengths" not in options:
+                assert_right(found, whole, new, **{name: x for name, x in options.items() if name == "window"})
+
+
+def test_what_is_prepared_for_others_is_refused(device):
+    q, (k, v) = numbers(4, 4, 1, 24, device=device), caches(device, torch.float32)[0]
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+    prepared = tegula.prepare_decode(q, k, v, lengths)
+    with pytest.raises(RuntimeError, match="argument 'prepared': it has .* bytes; that of these sizes has"):
+        tegula.decode(*(x.repeat(9, 1, 1, 1) for x in (q, k, v)), lengths.repeat(9), prepared=prepared)
+    with pytest.raises(ValueError, match="prepared is torch.int32 on .*; it must be what tegula.prepare_decode returns on"):
+        tegula.decode(q, k, v, lengths, prepared=lengths)
+
+
+def test_compiled(device):
+    q, (k, v) = numbers(4, 4, 1, 24, device=device), caches(device, torch.float32)[0]
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
+
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def step(q, k, v, lengths):
+        prepared = tegula.prepare_decode(q, k, v, lengths)
+        return sum(tegula.decode(x, k, v, lengths, prepared=prepared) for x in (q, 2 * q))
+
+    with torch.no_grad():
+        assert torch.equal(step(q, k, v, lengths), sum(tegula.decode(x, k, v, lengths) for x in (q, 2 * q)))
+
+
 def test_opcheck(device):
     q, (k, v) = numbers(4, 4, 1, 24, device=device), caches(device, torch.float32)[0]
     lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
     torch.library.opcheck(torch.ops.tegula.decode.default, (q, k, v, lengths, 0.2, True))
+    torch.library.opcheck(torch.ops.tegula.prepare_decode.default, (q, k, v, lengths, 0.2, True),
+                          test_utils=("test_schema", "test_faketensor"))  # Some of its bytes have no meaning, and any value.
+    prepared = tegula.prepare_decode(q, k, v, lengths, scale=0.2)
+    torch.library.opcheck(torch.ops.tegula.decode.default, (q, k, v, lengths, 0.2, True), {"prepared": prepared})
 
 
 @pytest.mark.parametrize("change, error, message", [

@@ -568,8 +568,27 @@ TEST(Call, Decodes) {
     for (int64_t column = 0; column < dim; ++column)
       EXPECT_NEAR(found[column], sequence.o[(length - 1) * dim + column], 1e-6);
   };
-  expectRight(run(*plan));
+  const std::vector<float> cut_itself = run(*plan);
+  expectRight(cut_itself);
   EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
+
+  // How sequences are cut may be computed before.
+  const Expected<int64_t> prepared_bytes =
+      plan->preparedBytes({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
+  ASSERT_TRUE(isOk(prepared_bytes.status()));
+  const std::unique_ptr<void, decltype(&std::free)> prepared(std::aligned_alloc(64, *prepared_bytes), &std::free);
+  auto args = make<tegula_launch_args>();
+  args.arguments = arguments.data();
+  args.argument_count = 4; // Those before v.
+  args.prepared = prepared.get();
+  args.prepared_bytes = *prepared_bytes;
+  ASSERT_TRUE(isOk(plan->prepare(args)));
+  std::ranges::fill(o, 0);
+  args.argument_count = uint32_t(arguments.size());
+  args.workspace = workspace.get();
+  args.workspace_bytes = *bytes - *prepared_bytes;
+  ASSERT_TRUE(isOk(plan->launch(args)));
+  EXPECT_EQ(o, cut_itself);
 
   // Values whose pages have a table of their own, and lengths without the query.
   decoding.page_table_v = 1;

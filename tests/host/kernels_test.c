@@ -244,6 +244,7 @@ static void testPlan(void) {
   tegula_plan_description description = sumOfParts(kSteps, kTensors);
   description.choices = &kChoice;
   description.choice_count = 1;
+  description.preparation_count = 1;
   tegula_plan *plan = NULL;
   EXPECT_OK(tegula_plan_create_from_kernels(context, &description, &plan, &error));
   tegula_context_destroy(context); /* The plan outlives it. */
@@ -275,6 +276,25 @@ static void testPlan(void) {
   args.argument_count = 3; /* One part only. */
   EXPECT_OK(tegula_plan_launch(plan, &args, &error));
   EXPECT(sum < expected);
+
+  size_t prepared_count = 0;
+  bytes = 0;
+  EXPECT_OK(tegula_plan_prepared(plan, &size, 1, &bytes, &prepared_count, &error));
+  EXPECT(bytes == 64 && prepared_count == 1); /* The parts of x. */
+  args.prepared = args.workspace;
+  args.prepared_bytes = 64;
+  args.argument_count = 1;
+  EXPECT_OK(tegula_plan_prepare(plan, &args, &error));
+  sum = 0;
+  args.workspace = NULL;
+  args.workspace_bytes = 0;
+  args.argument_count = 2;
+  EXPECT_OK(tegula_plan_launch(plan, &args, &error));
+  EXPECT(fabsf(sum - expected) < 1e-4f);
+  args.prepared_bytes = 128;
+  EXPECT_ERROR(tegula_plan_launch(plan, &args, &error), TEGULA_INVALID_ARGUMENT,
+               "argument 'prepared': it has 128 bytes; that of these sizes has 64");
+  args.workspace = args.prepared;
 
   tegula_forward_args attention = {.struct_size = sizeof attention};
   EXPECT_ERROR(tegula_plan_forward(plan, &attention, &error), TEGULA_INVALID_ARGUMENT,

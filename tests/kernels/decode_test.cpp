@@ -91,13 +91,15 @@ struct Decode {
 
 /// The tensors of a launch. Keys that no sequence has are NaN.
 struct DecodeTensors {
-  explicit DecodeTensors(const Decode &d)
+  /// Other seeds have other numbers, but the same sequences and pages.
+  explicit DecodeTensors(const Decode &d, int seed = 1)
       : pages(pagesOf(d)), table(tableOf(d)),
-        q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, 1)),
-        k_numbers(keys(d, false, 2)), v_numbers(d.latent ? firstColumns(d, k_numbers) : keys(d, true, 3)),
-        prefix_k_numbers(prefixKeys(d, d.head_dim, 6)),
-        prefix_v_numbers(d.latent ? firstColumns(d, prefix_k_numbers) : prefixKeys(d, d.value_dim, 7)),
-        slope_numbers(oracle::normalNumbers(d.heads, f32, 4)), sink_numbers(oracle::normalNumbers(d.heads, f32, 5)),
+        q_numbers(oracle::normalNumbers(d.batch() * d.heads * d.queries * d.head_dim, d.dtype, seed)),
+        k_numbers(keys(d, false, seed + 1)), v_numbers(d.latent ? firstColumns(d, k_numbers) : keys(d, true, seed + 2)),
+        prefix_k_numbers(prefixKeys(d, d.head_dim, seed + 5)),
+        prefix_v_numbers(d.latent ? firstColumns(d, prefix_k_numbers) : prefixKeys(d, d.value_dim, seed + 6)),
+        slope_numbers(oracle::normalNumbers(d.heads, f32, seed + 3)),
+        sink_numbers(oracle::normalNumbers(d.heads, f32, seed + 4)),
         q(d.dtype, {d.batch(), d.heads, d.queries, d.head_dim}, d.layout, Poison::nan, q_numbers),
         k(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.head_dim}, d.layout, Poison::nan, k_numbers),
         v(d.dtype, {d.owners(), d.kv_heads, d.keysOfOwner(), d.value_dim}, d.layout, Poison::nan, v_numbers),
@@ -684,6 +686,43 @@ TEST(DecodePrefix, LengthsMayChange) {
     require(plan.launch(inOrder(plan, argumentsOf(d, tensors), 0), workspace.get()));
     require(machine().device->synchronize());
     expectRight(d, tensors);
+  }
+}
+
+/// Layers have queries, keys and values of their own, and one preparation.
+TEST(Decode, LayersShareAPreparation) {
+  const std::vector<int> other = {5, 300, 16, 0, 299};
+  for (const Decode &all :
+       {Decode{.dtype = bf16, .queries = 3, .left = 100}, Decode{.page = 16, .page_offsets = true},
+        Decode{.spans = 3, .begins = {3, 0, 70, 0, 128}}, Decode{.keys_per_part = 256},
+        Decode{.page = 32, .page_table_v = true, .counted = CacheLengths::last_key},
+        Decode{.dtype = bf16, .page = 16, .prefix = 140}, Decode{.spans = 4, .prefix = 70, .prefix_parts = 3},
+        Decode{.dtype = bf16, .kv_heads = 1, .head_dim = 32, .latent = true},
+        Decode{.kv_heads = 4, .capacity = 64, .lengths = std::vector<int>(64, 40)}}) {
+    const Plan plan = planOf(all);
+    for (const std::vector<int> &lengths : {all.lengths, other}) {
+      Decode d = all;
+      if (d.batch() == int64_t(other.size()))
+        d.lengths = lengths;
+      const DecodeTensors first(d, 1), second(d, 11);
+      const int64_t bytes = valueOf(plan.workspaceBytes(sizesOf(d, first))),
+                    prepared_bytes = valueOf(plan.preparedBytes(sizesOf(d, first)));
+      ScratchMemory prepared(prepared_bytes), workspace(bytes), rest(bytes - prepared_bytes);
+      std::vector<Argument> few = inOrder(plan, argumentsOf(d, first), 0);
+      few.erase(few.begin() + std::ptrdiff_t(plan.preparedArguments()), few.end());
+      for (const int64_t choice : {d.spans, d.prefix_parts})
+        if (choice != 0)
+          few.emplace_back(choice);
+      require(plan.prepare(few, prepared.get()));
+      for (const DecodeTensors *layer : {&first, &second}) {
+        const std::vector<Argument> arguments = inOrder(plan, argumentsOf(d, *layer), d.spans, d.prefix_parts);
+        require(plan.launch(arguments, workspace.get()));
+        const auto o = layer->o.bits(), lse = layer->lse.bits();
+        require(plan.launch(arguments, rest.get(), {}, prepared.get()));
+        EXPECT_TRUE(layer->o.bits() == o && layer->lse.bits() == lse);
+        expectRight(d, *layer);
+      }
+    }
   }
 }
 

@@ -109,6 +109,42 @@ TEST_F(FakePlan, LeavesKernelsOut) {
   EXPECT_EQ(takeLog(), (Log{"sum_parts 4 2 1", "sum_merge 2 1 1"}));
 }
 
+TEST_F(FakePlan, PreparesOnce) {
+  const Plan plan = planOf(packRows());
+  TensorRef counts = tensor({40});
+  counts.dtype = i32;
+  const TensorRef x = tensor({40, 16}), y = tensor({300});
+  const Workspace prepared{workspace().data, *plan.preparedBytes({{"rows", 40}})};
+  int stream = 0;
+  ASSERT_TRUE(plan.prepare({{"counts", counts}}, prepared, Stream{&stream}).ok());
+  EXPECT_EQ(takeLog(), (Log{"row_offsets 1 1 1 on a stream"}));
+  ASSERT_TRUE(plan.launch({{"counts", counts}, {"x", x}, {"y", y}}, {}, Stream{&stream}, prepared).ok());
+  EXPECT_EQ(takeLog(), (Log{"pack_row 40 1 1 on a stream"}));
+  ASSERT_TRUE(plan.launch({{"counts", counts}, {"x", x}, {"y", y}}, workspace()).ok());
+  EXPECT_EQ(takeLog(), (Log{"row_offsets 1 1 1", "pack_row 40 1 1"}));
+}
+
+TEST_F(FakePlan, ZeroesWhatIsPreparedWithIt) {
+  const auto add = [](View X, View Sums) { Sums.atomicAdd(0, X.load(0, {16})); };
+  const auto addBoth = [](View Sums, View Own, View Y) {
+    Own.atomicAdd(0, Sums.load(0, {16}));
+    Y.store(0, Sums.load(0, {16}));
+  };
+  const Size n("n");
+  const TensorSpec sums = zeroed(tegula::workspace("sums", f32, {n})), own = zeroed(tegula::workspace("own", f32, {n}));
+  const Plan plan = planOf(PlanSpec("sums", {KernelSpec("add", add, input("x", f32, {n}), sums),
+                                             KernelSpec("add_both", addBoth, sums, own, output("y", f32, {n}))})
+                               .preparation(1));
+  const TensorRef x = tensor({16}), y = tensor({16});
+  const Workspace prepared{workspace().data, *plan.preparedBytes({{"n", 16}})};
+  ASSERT_TRUE(plan.prepare({{"x", x}}, prepared).ok());
+  EXPECT_EQ(takeLog(), (Log{"set_to_zero 1 1 1", "add 1 1 1"}));
+  ASSERT_TRUE(plan.launch({{"x", x}, {"y", y}}, workspace(), {}, prepared).ok());
+  EXPECT_EQ(takeLog(), (Log{"set_to_zero 1 1 1", "add_both 1 1 1"}));
+  ASSERT_TRUE(plan.launch({{"x", x}, {"y", y}}, workspace()).ok());
+  EXPECT_EQ(takeLog(), (Log{"set_to_zero 1 1 1", "set_to_zero 1 1 1", "add 1 1 1", "add_both 1 1 1"}));
+}
+
 TEST_F(FakePlan, RunsNothingIfOneKernelWouldRefuse) {
   const Plan plan = planOf(splitSum());
   const TensorRef x = tensor({20, 1000});

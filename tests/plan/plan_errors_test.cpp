@@ -121,6 +121,22 @@ TEST(PlanErrors, AWorkspaceThatOnlyALaterKernelZeroes) {
                                __FILE__ + ":" + std::to_string(sum.where.line()));
 }
 
+TEST(PlanErrors, APreparationThatIsNotAlone) {
+  const Size m("m");
+  const TensorSpec x = input("x", f32, {n}), part = workspace("part", f32, {n}), y = output("y", f32, {m});
+  const KernelSpec first("first", copy, x, part), second("second", copy, part, y);
+  const auto error = [](const std::vector<KernelSpec> &kernels, size_t count) {
+    return errorOf(PlanSpec("prepared", kernels).preparation(count));
+  };
+  EXPECT_EQ(error({first, second}, 1), "");
+  EXPECT_EQ(error({first, second}, 3), "plan 'prepared': its preparation has 3 kernels, and the plan 2");
+  EXPECT_EQ(error({first, second}, 2), errorAt(y.where) + "plan 'prepared': kernel 'second' of the preparation writes "
+                                                          "'y', which is the caller's; it may only write a workspace");
+  EXPECT_EQ(error({KernelSpec(first).grid(m), second}, 1),
+            errorAt(first.declared()) + "plan 'prepared': its preparation needs the size 'm', which only arguments of "
+                                        "other kernels give");
+}
+
 TEST(PlanErrors, ATunableThatIsNoNumberOfTheProgram) {
   const int64_t large = (int64_t(1) << 32) + 64;
   EXPECT_EQ(Plan::make(matmul(), cache(), {.configurations = {{"matmul", {.tunables = {{"block_m", large}}}}}})
@@ -202,6 +218,28 @@ TEST(LaunchErrors, AWorkspaceThatIsTooSmall) {
             "there is no size 'x'; sizes are rows, columns, splits");
   EXPECT_EQ(plan.workspaceBytes({{"rows", int64_t(1) << 62}, {"columns", 400}}).status().code(),
             ErrorCode::resource_exhausted);
+}
+
+TEST(LaunchErrors, WhatIsPreparedForOtherSizes) {
+  alignas(64) float own[256] = {}, data[256] = {};
+  const Plan plan = *Plan::make(packRows(), cache());
+  const TensorRef counts = contiguous(data, i32, {20}), x = contiguous(data + 32, f32, {20, 8}),
+                  y = contiguous(data + 200, f32, {32});
+  const auto launch = [&](const Workspace &workspace, const Workspace &prepared) {
+    return plan.launch({{"counts", counts}, {"x", x}, {"y", y}}, workspace, {}, prepared).message();
+  };
+  EXPECT_EQ(*plan.preparedBytes({{"rows", 20}}), 128);
+  EXPECT_EQ(plan.prepare({{"counts", counts}}, {own, 64}).message(),
+            "argument 'prepared': it has 64 bytes; that of these sizes has 128");
+  EXPECT_EQ(launch({}, {own, 192}), "argument 'prepared': it has 192 bytes; that of these sizes has 128");
+  EXPECT_EQ(launch({}, {own + 1, 128}), "argument 'prepared': its address is null or not a multiple of 64");
+  EXPECT_EQ(launch({}, {data, 128}), "argument 'prepared': it shares memory with 'counts'; it needs memory of its own");
+  EXPECT_EQ(launch({own, 256}, {own + 16, 128}),
+            "argument 'workspace': it shares memory with 'prepared'; it needs memory of its own");
+  EXPECT_EQ(plan.prepare({{"counts", counts}, {"x", x}}, {own, 128}).message(),
+            "the preparation of plan 'pack_rows' has no argument 'x'; it has counts");
+  EXPECT_EQ(Plan::make(matmul(), cache())->prepare(std::span<const Argument>(), {own, 128}).message(),
+            "plan 'matmul' has no preparation");
 }
 
 TEST(LaunchErrors, AWorkspaceOfANegativeSize) {

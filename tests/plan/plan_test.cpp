@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 namespace tegula::testing {
@@ -175,6 +176,36 @@ TEST(Plan, TakesAChoiceAtItsLaunch) {
   const Argument positional[] = {X.ref(), Y.ref(), int64_t(3)};
   require(plan.launch(positional, workspace));
   require(testDevice()->synchronize());
+}
+
+TEST(Plan, IsPreparedOnceForManyLaunches) {
+  const Plan plan = planOf(packRows());
+  ASSERT_EQ(plan.preparedArguments(), 1u);
+  constexpr int64_t rows = 100, columns = 40;
+  const Buffer memory = valueOf(testDevice()->allocate(valueOf(plan.preparedBytes({{"rows", rows}})))),
+               workspace = valueOf(testDevice()->allocate(valueOf(plan.workspaceBytes({{"rows", rows}}))));
+  EXPECT_EQ(memory.bytes(), workspace.bytes());
+  const Workspace prepared{memory.data(), memory.bytes()};
+  for (const int step : {0, 1, 2}) { // Each has counts of its own, and two layers.
+    std::vector<int32_t> counts(rows);
+    for (int64_t row = 0; row < rows; ++row)
+      counts[row] = int32_t((row + step) * 7 % columns);
+    const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t(0));
+    const TestTensor Counts({rows}, Layout::contiguous, Poison::ones, counts);
+    require(plan.prepare({{"counts", Counts.ref()}}, prepared));
+    for (const unsigned layer : {1, 2}) {
+      const std::vector<float> x = numbers(rows * columns, layer);
+      const TestTensor X = tensor(f32, {rows, columns}, x), Y = tensor(f32, {total}), alone = tensor(f32, {total});
+      require(plan.launch({{"counts", Counts.ref()}, {"x", X.ref()}, {"y", Y.ref()}}, {}, {}, prepared));
+      require(plan.launch({{"counts", Counts.ref()}, {"x", X.ref()}, {"y", alone.ref()}},
+                          {workspace.data(), workspace.bytes()}));
+      std::vector<float> packed;
+      for (int64_t row = 0; row < rows; ++row)
+        packed.insert(packed.end(), x.begin() + row * columns, x.begin() + row * columns + counts[row]);
+      EXPECT_EQ(Y.numbers(), packed);
+      EXPECT_EQ(alone.numbers(), packed);
+    }
+  }
 }
 
 TEST(Plan, RunsNothingIfThereIsNothing) {

@@ -68,6 +68,25 @@ void wholeSums(View X, View Y, int block) {
   Y.store(row, rowSums(X, row, constant(DType::index, 0), X.dim(1), block));
 }
 
+void rowOffsets(View Counts, View Offsets) {
+  constexpr int block = 32;
+  Var before = fill({1}, 0);
+  for (Value row : range(0, Counts.dim(0), block)) {
+    Value counts = Counts.load(row, {block});
+    Offsets.store(row, before + cumsum(counts, 0) - counts);
+    before += reduceSum(counts, 0);
+  }
+}
+
+void packRow(View X, View Counts, View Offsets, View Y) {
+  constexpr int block = 16;
+  Value row = programId(0), count = cast(DType::index, Counts.gather(row)),
+        begin = cast(DType::index, Offsets.gather(row));
+  View packed = Y.rows(begin, begin + count);
+  for (Value j : range(0, count, block))
+    packed.store(j, X.at(row).load(j, {block}));
+}
+
 } // namespace
 
 PlanSpec matmul() {
@@ -105,6 +124,16 @@ PlanSpec splitSum() {
               KernelSpec("sum_whole", wholeSums, x, y, block).grid(ceilDiv(rows, kRows)).when(splits == 1)})
       .choice("splits", max(1, min(ceilDiv(columns, 64), 4)))
       .require(splits >= 1, "splits must be 1 or more");
+}
+
+PlanSpec packRows() {
+  Size rows("rows"), columns("columns"), total("total");
+  TensorSpec counts = input("counts", i32, {rows}), offsets = workspace("offsets", i32, {rows});
+  return PlanSpec("pack_rows", {KernelSpec("row_offsets", rowOffsets, counts, offsets),
+                                KernelSpec("pack_row", packRow, input("x", f32, {rows, columns}), counts, offsets,
+                                           output("y", f32, {total}))
+                                    .grid(rows)})
+      .preparation(1);
 }
 
 } // namespace tegula::testing

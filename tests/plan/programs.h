@@ -17,4 +17,8 @@ PlanSpec sigmoidBackward();
 /// it if there is one split.
 PlanSpec splitSum();
 
+/// Packs the first counts[i] elements of the rows of x one after another into y. The preparation computes where those
+/// of a row begin.
+PlanSpec packRows();
+
 } // namespace tegula::testing

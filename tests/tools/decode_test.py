@@ -56,6 +56,11 @@ class DecodeTest(CommandLineTest):
     def test_values_may_be_columns_of_the_keys(self):
         self.assertTrue(self.check("--latent", "--head-dim", "24", "--value-dim", "16", "--page-size", "16")["latent"])
 
+    def test_prepared_runs_pass_their_check(self):
+        for arguments in "", "--page-size 16 --splits 7", "--prefix 70", "--keys-per-part 256":
+            with self.subTest(arguments):
+                self.assertTrue(self.check("--prepared", "--repeat", "1", *arguments.split())["prepared"])
+
     def test_bytes_are_those_of_keys_and_values_that_are_seen(self):
         for lengths, arguments, bytes_of_row, keys in [
                 ("33,1,0,20", "", 4 * 32, 54), ("33,1,0,20", "--value-dim 8", 4 * 24, 54), ("33,20", "--latent", 4 * 16, 53),

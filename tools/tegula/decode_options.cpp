@@ -22,7 +22,7 @@ constexpr const char *kExamples = R"(Examples:
   tegula decode --heads 32 --kv-heads 8 --head-dim 128 --dtype bf16 --batch 64 --seqlen-k 4096 --page-size 64
   tegula decode --batch 64 --lengths lognormal --seqlen-k 4096 --dtype bf16
   tegula decode --lengths 300,1,77 --page-size 16 --seqlen-q 4 --check
-  tegula decode --batch 64 --prefix 8192 --seqlen-k 512 --dtype bf16
+  tegula decode --batch 64 --prefix 8192 --seqlen-k 512 --dtype bf16 --prepared
   tegula decode --latent --heads 16 --kv-heads 1 --head-dim 576 --value-dim 512 --dtype bf16
 
 GB/s count the bytes of keys and values that queries see, each once. Beside them is the speed of a copy in the same
@@ -92,6 +92,8 @@ void addProblem(CLI::App &command, DecodeOptions &o) {
             "Cut each sequence after this number of keys, so that its bits do not\ndepend on others. 0: shares are "
             "equal (0)");
   addSplits(command, o);
+  command.add_flag("--prepared", o.prepared,
+                   "Compute how sequences are cut before the runs, as layers of a model do\nthat have it in common");
   constexpr float largest = std::numeric_limits<float>::max();
   addNumber(command, "--scale", o.scale, -largest, largest, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)");
   addSeed(command, o.seed, "Decides the random inputs, lengths and pages (0)");
@@ -155,7 +157,8 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
                     .prefix = o.prefix.value_or(0),
                     .num_spans = o.splits,
                     .scale = scoreFactor(o.scale, o.kernel.head_dim),
-                    .seed = o.seed};
+                    .seed = o.seed,
+                    .prepared = o.prepared};
   if (const NamedVariant *variant = findVariant(o.kernel.variant))
     setVariant(decode, *variant);
   return decode;

@@ -29,6 +29,8 @@ std::string heading(const DecodeReport &report) {
     options += fmt::format(", pages of {} keys", problem.page_size);
   if (problem.keys_per_part != 0)
     options += fmt::format(", parts of {} keys", problem.keys_per_part);
+  if (decode.prepared)
+    options += ", prepared";
   if (decode.num_spans)
     options += fmt::format(", {} splits", *decode.num_spans);
   return fmt::format("Decoding ({}, causal: {}{}) on {}: {}\n"
@@ -80,6 +82,8 @@ std::string toJson(const DecodeReport &report) {
     json["latent"] = true;
   if (decode.problem.prefix)
     json["prefix"] = decode.prefix;
+  if (decode.prepared)
+    json["prepared"] = true;
   if (decode.variant)
     json["variant"] = decode.variant->name;
   json["compile_ms"] = report.compile_ms;

@@ -506,6 +506,9 @@ typedef struct tegula_plan_description {
   /* Sizes that a launch may give, and their values otherwise: "splits = ceildiv(n, 256)". May be NULL. */
   const char *const *choices;
   size_t choice_count;
+  /* How many kernels, from the first one on, tegula_plan_prepare runs. They write no tensor of the caller. Later
+   * kernels leave their tensors of the workspace as they were. */
+  size_t preparation_count;
 } tegula_plan_description;
 
 /* Compiles or loads the kernels, as the policy allows, and makes their plan. Checks that the programs agree with the
@@ -696,10 +699,32 @@ typedef struct tegula_launch_args {
   void *workspace;                  /* 64-byte aligned memory of the device that no other call uses meanwhile. */
   int64_t workspace_bytes;
   void *stream;
+  /* 64-byte aligned memory of the device, which tegula_plan_prepare writes, and which no other call uses meanwhile. NULL:
+   * the launch prepares itself, in the workspace. */
+  void *prepared;
+  int64_t prepared_bytes; /* As many as tegula_plan_prepared says. */
 } tegula_launch_args;
 
-/* Gives sizes their values, checks all kernels, then launches them. If it fails, nothing has run. */
+/* Gives sizes their values, checks all kernels, then launches them. If it fails, nothing has run. With `prepared`, the
+ * workspace may have prepared_bytes less. */
 tegula_status tegula_plan_launch(const tegula_plan *plan, const tegula_launch_args *args, tegula_error **error);
+
+/* Some plans have a preparation: their first kernels depend only on the first arguments, and many launches may share what
+ * they compute, such as those of all layers of a model. A plan of tegula_plan_create_decode has one. It takes the arguments
+ * before v and scale. Of these it reads only the i32 tensors; of the others their shapes count, so that layers may have
+ * queries, keys and values of their own. */
+
+/* Computes the bytes that tegula_plan_prepare writes for launches of these sizes, and how many arguments it takes. Both are
+ * 0 if the plan has no preparation. A pointer may be NULL. */
+tegula_status tegula_plan_prepared(const tegula_plan *plan, const tegula_size *sizes, size_t size_count, int64_t *bytes,
+                                   size_t *argument_count, tegula_error **error);
+
+/* Launches the preparation with the first arguments of the launches, and then their choices. `prepared` of the arguments is
+ * written; there is no workspace. Any number of launches may then use it, one after another, if these arguments have the
+ * same shapes and the i32 tensors the same numbers. A launch whose sizes need another number of bytes fails. Other
+ * differences are not found: results are then undefined, but nothing outside of the tensors is accessed. May be captured
+ * into a CUDA graph, with or without the launches. */
+tegula_status tegula_plan_prepare(const tegula_plan *plan, const tegula_launch_args *args, tegula_error **error);
 
 #ifdef __cplusplus
 }

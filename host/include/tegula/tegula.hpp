@@ -73,6 +73,15 @@ public:
   /// Launches a plan of Context::mergePlan, decodePlan, appendPlan, rotaryPlan or packedPlan, with the arguments of
   /// tegula_plan_create_merge, _create_decode, _create_append, _create_rotary or _create_packed.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
+  /// Returns the bytes that prepare() writes for launches of these sizes.
+  Expected<int64_t> preparedBytes(std::initializer_list<tegula_size> sizes) const {
+    int64_t bytes = 0;
+    Status status = call(tegula_plan_prepared, plan_.get(), sizes.begin(), sizes.size(), &bytes,
+                         static_cast<size_t *>(nullptr));
+    return status.ok() ? Expected<int64_t>(bytes) : status;
+  }
+  /// Computes for many launches what they have in common (tegula_plan_prepare).
+  Status prepare(const tegula_launch_args &args) const { return call(tegula_plan_prepare, plan_.get(), &args); }
 
   tegula_plan *get() const { return plan_.get(); }
 

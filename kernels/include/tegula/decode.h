@@ -96,6 +96,11 @@ struct DecodeProblem {
 /// lengths of all sequences and on the device, and are the same bits in each run. The choice `num_spans` is the number
 /// of shares. Many sequences with room for few keys are not cut.
 ///
+/// How sequences are cut depends on lengths, page offsets, begins and shapes alone, which the layers of a model's step
+/// have in common. Plan::prepare computes it once for all of them. It takes the arguments before v and scale, of which
+/// it reads only the i32 tensors: q, k and prefix_k may have any values, and layers may have others. Launches of other
+/// sequences than the prepared ones have undefined results, but access nothing outside of their tensors.
+///
 /// Returns invalid_argument with the field, its value and what is legal, and unsupported for a variant with products,
 /// ranges, unions or a probability.
 Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &target) noexcept;

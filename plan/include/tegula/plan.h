@@ -32,7 +32,7 @@ struct Workspace {
 /// A size that a launch may give by name.
 struct Choice {
   std::string name;
-  Size otherwise; ///< The value if the launch does not give one; made of sizes and of choices before it.
+  Size otherwise;          ///< The value if the launch does not give one; made of sizes and of choices before it.
   std::string kernel = {}; ///< The kernel whose concurrency() `otherwise` takes; if empty, the first one.
 };
 
@@ -48,16 +48,21 @@ public:
   PlanSpec &&choice(std::string name, Size otherwise, std::string kernel = {}) &&;
   /// Makes launches where `fits` is 0 an error with the words `why`.
   PlanSpec &&require(Size fits, std::string why) &&;
+  /// Makes the first `kernels` kernels the preparation, which one call of Plan::prepare runs for many launches. They
+  /// write only the workspace. Later kernels leave their tensors of it as they were. Only their arguments give sizes to
+  /// their grids, conditions and tensors, and to choices.
+  PlanSpec &&preparation(size_t kernels) &&;
 
   const std::string &name() const { return name_; }
   const std::vector<KernelSpec> &kernels() const { return kernels_; }
   const std::vector<Choice> &choices() const { return choices_; }
   const std::vector<Requirement> &requirements() const { return requirements_; }
+  size_t preparationKernels() const { return preparation_; }
 
   /// Returns the arguments of all kernels, each once, in the order in which they first appear.
   std::vector<ArgumentSpec> arguments() const;
   /// Returns the first error of the description, as `file:line: error: ...`: two arguments of one name that differ, a
-  /// size that no tensor of the caller has, a tensor without a legal rank.
+  /// size that no tensor of the caller has, a tensor without a legal rank, a preparation that writes an output.
   Status check() const;
 
 private:
@@ -65,6 +70,7 @@ private:
   std::vector<KernelSpec> kernels_;
   std::vector<Choice> choices_;
   std::vector<Requirement> requirements_;
+  size_t preparation_ = 0;
 };
 
 /// The configuration that the caller wants for a kernel of a plan.
@@ -114,12 +120,27 @@ public:
 
   /// Gives sizes their values, checks everything, then launches the kernels. Neither compiles, nor allocates on the
   /// device, nor waits. If arguments are refused, nothing has run: invalid_argument names the argument, its value and
-  /// what is legal.
-  Status launch(std::initializer_list<NamedArgument> arguments, const Workspace &workspace = {},
-                Stream stream = {}) const noexcept;
+  /// what is legal. With `prepared`, which prepare() has written for the same sizes, the preparation does not run, and
+  /// the workspace may have preparedBytes() less.
+  Status launch(std::initializer_list<NamedArgument> arguments, const Workspace &workspace = {}, Stream stream = {},
+                const Workspace &prepared = {}) const noexcept;
   /// Launches with arguments in the order of arguments(). Values of choices follow; those at the end may be left out.
-  Status launch(std::span<const Argument> arguments, const Workspace &workspace = {},
-                Stream stream = {}) const noexcept;
+  Status launch(std::span<const Argument> arguments, const Workspace &workspace = {}, Stream stream = {},
+                const Workspace &prepared = {}) const noexcept;
+
+  /// Returns the bytes of memory that prepare() writes for launches of these sizes; 0 if the plan has no preparation.
+  /// Returns the errors of workspaceBytes().
+  Expected<int64_t> preparedBytes(const Sizes &sizes) const noexcept;
+  /// Returns how many of arguments() prepare() takes: the first ones.
+  size_t preparedArguments() const noexcept;
+  /// Launches the preparation, which writes `prepared`. Any number of launches may share it, one after another, if all
+  /// arguments that prepare() takes have the same shapes, and hold the same values wherever the preparation reads them.
+  /// Choices must be the same. `prepared` has preparedBytes(), and a launch of
+  /// sizes that need another number of bytes is an error. Launches of other sizes or values have undefined results.
+  Status prepare(std::initializer_list<NamedArgument> arguments, const Workspace &prepared,
+                 Stream stream = {}) const noexcept;
+  /// Prepares with the first preparedArguments() of arguments(), and then choices, as launch() takes them.
+  Status prepare(std::span<const Argument> arguments, const Workspace &prepared, Stream stream = {}) const noexcept;
 
 private:
   std::shared_ptr<const PlanState> state_;
