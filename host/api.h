@@ -49,6 +49,7 @@ Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *problem);
 Expected<DecodeProblem> readDecodeProblem(const tegula_decode_problem *problem);
 Expected<AppendProblem> readAppendProblem(const tegula_append_problem *problem);
 Expected<RotaryProblem> readRotaryProblem(const tegula_rotary_problem *problem);
+Expected<PackedPagesProblem> readPackedPagesProblem(const tegula_packed_pages_problem *problem);
 /// Returns the fields of a schedule that the problem's text has.
 Expected<Schedule> readSchedule(const tegula_attention_problem &problem);
 /// Converts a tensor, and checks its dtype and rank.

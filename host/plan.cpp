@@ -75,6 +75,8 @@ Status read(const tegula_forward_args *from, Forward &to) {
   if (!args)
     return args.status();
   TEGULA_RETURN_IF_ERROR(readShared(*args, to));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.page_table, "page_table", args->page_table));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.page_lengths, "page_lengths", args->page_lengths));
   return readInto(to.call.scores, "scores", args->scores);
 }
 
@@ -171,9 +173,10 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
                 "call needs one of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, "
-                "_create_rotary or _create_packed"
+                "_create_rotary, _create_packed or _create_packed_pages"
               : "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, "
-                "_create_rotary or _create_packed made it, for tegula_plan_launch; this call needs one of "
+                "_create_rotary, _create_packed or _create_packed_pages made it, for tegula_plan_launch; this call "
+                "needs one of "
                 "tegula_plan_create"};
 }
 
@@ -395,6 +398,13 @@ tegula_status tegula_plan_create_packed(tegula_context *context, tegula_plan **p
   return createPlan(context, plan, error, [](HostContext &host) {
     const Expected<PlanSpec> spec = packedIntervals();
     return spec ? Plan::make(*spec, host.kernels()) : spec.status();
+  });
+}
+
+tegula_status tegula_plan_create_packed_pages(tegula_context *context, const tegula_packed_pages_problem *problem,
+                                              tegula_plan **plan, tegula_error **error) {
+  return createPlan(context, plan, error, [&](HostContext &host) {
+    return makeFrom(host, [&] { return readPackedPagesProblem(problem); }, packedPages);
   });
 }
 

@@ -194,6 +194,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.sinks = problem->sinks != 0;
   result.diagonal_offset = problem->diagonal_offset != 0;
   result.scores_output = static_cast<ScoresOutput>(problem->scores_output);
+  result.page_size = problem->page_size;
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;
@@ -248,6 +249,13 @@ Expected<RotaryProblem> readRotaryProblem(const tegula_rotary_problem *from) {
                        .interleaved = problem->interleaved != 0};
 }
 
+Expected<PackedPagesProblem> readPackedPagesProblem(const tegula_packed_pages_problem *from) {
+  const Expected<tegula_packed_pages_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  return PackedPagesProblem{.page_size = problem->page_size, .page_offsets = problem->page_offsets != 0};
+}
+
 namespace {
 
 /// Refuses the options of attention that decoding does not have.
@@ -257,6 +265,7 @@ Status checkDecodeOptions(const AttentionProblem &problem) {
                                                    {"dropout_p", problem.dropout_p != 0},
                                                    {"diagonal_offset", problem.diagonal_offset},
                                                    {"contain_nonfinite", problem.contain_nonfinite},
+                                                   {"page_size", problem.page_size != 0},
                                                    {"scores_output", problem.scores_output != ScoresOutput::none}};
   for (const auto &[name, isSet] : options)
     if (isSet)

@@ -27,6 +27,12 @@ static std::vector<TensorArg> sinkTensors(const AttentionConfig &config) {
   return {};
 }
 
+static std::vector<TensorArg> pageTensors(const AttentionConfig &config) {
+  if (config.page_size != 0)
+    return {{"page_table", i32, 1}, {"page_lengths", i32, 1}};
+  return {};
+}
+
 std::vector<TensorArg> conditionTensors(const AttentionConfig &config) {
   std::vector<TensorArg> arguments;
   for (const VariantTensor &tensor : config.variant.tensors)
@@ -47,6 +53,7 @@ std::vector<TensorArg> forwardTensors(const AttentionConfig &config) {
   std::vector<TensorArg> arguments = scoreTensors(config);
   std::ranges::copy(listTensors(config), std::back_inserter(arguments));
   std::ranges::copy(sinkTensors(config), std::back_inserter(arguments));
+  std::ranges::copy(pageTensors(config), std::back_inserter(arguments));
   return arguments;
 }
 
@@ -58,7 +65,8 @@ std::vector<TensorArg> scoreTensorsAndGradients(const AttentionConfig &config) {
   return arguments;
 }
 
-static ListedViews split(const AttentionConfig &config, std::span<const View> views, size_t gradients, size_t sinks) {
+static ListedViews split(const AttentionConfig &config, std::span<const View> views, size_t gradients, size_t sinks,
+                         size_t pages) {
   const auto next = [&views](size_t count) {
     const std::span<const View> part = views.first(count);
     views = views.subspan(count);
@@ -69,16 +77,17 @@ static ListedViews split(const AttentionConfig &config, std::span<const View> vi
   split.gradients = next(gradients);
   split.lists = next(listTensors(config).size());
   split.sinks = next(sinks);
+  split.pages = next(pages);
   split.rest = views;
   return split;
 }
 
 ListedViews splitForward(const AttentionConfig &config, std::span<const View> views) {
-  return split(config, views, 0, sinkTensors(config).size());
+  return split(config, views, 0, sinkTensors(config).size(), pageTensors(config).size());
 }
 
 ListedViews splitBackward(const AttentionConfig &config, std::span<const View> views) {
-  return split(config, views, scoreTensorsAndGradients(config).size() - scoreTensors(config).size(), 0);
+  return split(config, views, scoreTensorsAndGradients(config).size() - scoreTensors(config).size(), 0, 0);
 }
 
 } // namespace tegula

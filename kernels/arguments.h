@@ -21,7 +21,7 @@ std::vector<TensorArg> conditionTensors(const AttentionConfig &config);
 /// Returns the tensors that a program needs for the scores of a tile: the above, then the state of dropout.
 std::vector<TensorArg> scoreTensors(const AttentionConfig &config);
 /// Returns the tensors that programs of the forward pass need for the softmax of a block of queries: the score tensors,
-/// the list tensors, then the sinks.
+/// the list tensors, the sinks, then those of pages.
 std::vector<TensorArg> forwardTensors(const AttentionConfig &config);
 /// Returns the score tensors, then the gradients that the variant wants.
 std::vector<TensorArg> scoreTensorsAndGradients(const AttentionConfig &config);
@@ -32,6 +32,7 @@ struct ListedViews {
   VariantViews gradients;      ///< The gradients that the variant wants.
   std::span<const View> lists; ///< listTensors().
   std::span<const View> sinks; ///< One view if the program reads sinks, otherwise none.
+  std::span<const View> pages; ///< page_table and page_lengths if the program reads pages, otherwise none.
   std::span<const View> rest;  ///< All others.
 };
 

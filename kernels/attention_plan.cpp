@@ -60,6 +60,8 @@ void forEachArgument(const AttentionProblem &problem, const AttentionForward &ca
   visit("diagonal_offset", call.diagonal_offset, false);
   visit("dropout_state", call.dropout_state, false);
   visit("sinks", call.sinks, false);
+  visit("page_table", call.page_table, false);
+  visit("page_lengths", call.page_lengths, false);
   visit("scores", call.scores, false);
 }
 
@@ -98,6 +100,7 @@ struct PassPlan {
   Plan plan;
   std::vector<size_t> places;         ///< For each argument of the plan, its index in the order of forEachArgument.
   bool isInOrder;                     ///< The places are 0, 1, 2, ...
+  bool hasPages = false;              ///< The keys lie in pages.
   std::optional<ListPlan> lists = {}; ///< Exists if the problem has a block mask.
 };
 
@@ -115,7 +118,7 @@ Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCa
   bool isInOrder = true;
   for (size_t i = 0; i < places->size(); ++i)
     isInOrder &= (*places)[i] == i;
-  PassPlan made{std::move(*plan), std::move(*places), isInOrder};
+  PassPlan made{std::move(*plan), std::move(*places), isInOrder, problem.page_size != 0};
   if (blockMaskOf(problem).exists()) {
     Expected<ListPlan> lists = ListPlan::make(problem, pass, cache, given, tuned);
     if (!lists)
@@ -126,11 +129,11 @@ Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCa
 }
 
 Expected<int64_t> ownWorkspace(const PassPlan &pass, const AttentionShape &shape) {
-  return pass.plan.workspaceBytes({{"batch", shape.batch},
-                                   {"heads", shape.heads},
-                                   {"kv_heads", shape.kv_heads},
-                                   {"seqlen_q", shape.seqlen_q},
-                                   {"seqlen_k", shape.seqlen_k}});
+  Sizes sizes = {
+      {"batch", shape.batch}, {"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"seqlen_q", shape.seqlen_q}};
+  if (!pass.hasPages)
+    sizes.push_back({"seqlen_k", shape.seqlen_k});
+  return pass.plan.workspaceBytes(sizes);
 }
 
 /// Returns the bytes of the lists of a pass.
@@ -208,6 +211,16 @@ TensorList broadcastTensors(const Variant &variant, std::span<const TensorRef> g
 const AttentionForward &sharedPart(const AttentionForward &call) { return call; }
 AttentionForward sharedPart(const AttentionBackward &call) { return forwardPart(call); }
 
+/// Changes a call to what kernels read: pages of a head have rows one after another, so heads come first.
+void putHeadsFirst(const AttentionProblem &problem, AttentionForward &call) {
+  if (problem.page_size != 0)
+    for (TensorRef *pool : {&call.k, &call.v}) {
+      std::swap(pool->shape[0], pool->shape[1]);
+      std::swap(pool->strides[0], pool->strides[1]);
+    }
+}
+void putHeadsFirst(const AttentionProblem &, AttentionBackward &) {} // It has no pages.
+
 /// `before` is the number of bytes of other lists that lie before those of the pass.
 template <class Call>
 Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, const Workspace &workspace,
@@ -220,6 +233,7 @@ Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, 
   const TensorList tensors = broadcastTensors(problem.variant, call.variant_tensors, *shape, &stack);
   call.variant_tensors = tensors;
   call.diagonal_offset = broadcastTo(diagonalOffset(), call.diagonal_offset, *shape);
+  putHeadsFirst(problem, call);
   const Expected<int64_t> offset = before != nullptr ? listBytes(*before, *shape) : Expected<int64_t>(0);
   if (!offset)
     return offset.status();

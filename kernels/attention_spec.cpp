@@ -28,7 +28,11 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
   const DType dtype = problem.dtype;
   const std::vector<Size> statistic = {batch, heads, seqlen_q}, scores = {batch, heads, seqlen_q, seqlen_k};
   const auto rows = [&](const Size &columns) -> std::vector<Size> { return {batch, heads, seqlen_q, columns}; };
-  const auto keys = [&](const Size &columns) -> std::vector<Size> { return {batch, kv_heads, seqlen_k, columns}; };
+  const auto keys = [&](const Size &columns) -> std::vector<Size> {
+    if (problem.page_size != 0)
+      return {kv_heads, Size("pages"), Size(problem.page_size), columns};
+    return {batch, kv_heads, seqlen_k, columns};
+  };
   const int head_dim = problem.head_dim, value_dim = problem.value_dim;
   std::vector<ArgumentSpec> all = {input("q", dtype, rows(head_dim)),  input("k", dtype, keys(head_dim)),
                                    input("v", dtype, keys(value_dim)), input("o", dtype, rows(value_dim)),
@@ -41,6 +45,8 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
   all.push_back(input("dropout_state", i64, {Size(2)}));
   all.push_back(input("sinks", f32, {heads}));
   if (pass == Pass::forward) {
+    all.push_back(input("page_table", i32, {Size("entries")}));
+    all.push_back(input("page_lengths", i32, {Size("entries")}));
     all.push_back(input("scores", f32, scores));
     all.insert(all.end(), {workspace("s", f32, scores), workspace("p", f32, scores), workspace("m", f32, statistic),
                            workspace("l", f32, statistic), workspace("acc", f32, rows(value_dim)),

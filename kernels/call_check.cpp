@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory_resource>
+#include <optional>
 
 namespace tegula {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
 constexpr Axis kOfScores[] = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k};
 constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
+constexpr Axis kOfPages[] = {Axis::any, Axis::kv_heads, Axis::any};
 constexpr Axis kHeads[] = {Axis::heads};
 constexpr Axis kAnyAxes[] = {Axis::any, Axis::any, Axis::any, Axis::any};
 
@@ -254,12 +256,49 @@ Status checkBlockMask(const AttentionProblem &problem, const BlockMaskTensors &m
   return check("full_kv_indices", mask.full_kv_indices, 4);
 }
 
-/// Checks the tensors of a call and returns its shape. `tensors` starts with q and k.
+/// Checks that tensors are pages, and that there is a number of rows for each entry of the table.
+Status checkPages(const AttentionProblem &problem, const AttentionForward &call) {
+  const bool has_pages = problem.page_size != 0;
+  TEGULA_RETURN_IF_ERROR(checkOptional("page_table", call.page_table, "page_size", has_pages));
+  TEGULA_RETURN_IF_ERROR(checkOptional("page_lengths", call.page_lengths, "page_size", has_pages));
+  if (!has_pages)
+    return {};
+  const std::string page_size = std::to_string(problem.page_size);
+  const std::pair<const char *, const TensorRef *> pools[] = {{"k", &call.k}, {"v", &call.v}};
+  for (const auto &[name, pool] : pools)
+    if (pool->rank != 4 || pool->shape[2] != problem.page_size)
+      return invalidArgument(name,
+                             (pool->rank != 4 ? "it has rank " + std::to_string(pool->rank)
+                                              : "its size 2 is " + std::to_string(pool->shape[2])) +
+                                 "; it must be [pages, kv_heads, page_size, columns] with page_size = " + page_size);
+  if (call.v.shape[0] != call.k.shape[0])
+    return invalidArgument("v", "it has " + std::to_string(call.v.shape[0]) + " pages; k has " +
+                                    std::to_string(call.k.shape[0]));
+  if (call.page_lengths.shape[0] != call.page_table.shape[0])
+    return invalidArgument("page_lengths", "it has " + std::to_string(call.page_lengths.shape[0]) +
+                                               " numbers; page_table has " + std::to_string(call.page_table.shape[0]) +
+                                               " entries");
+  return {};
+}
+
+/// Adds k, v and, if they are pages, what says where keys are.
+void addKeys(CallTensors &tensors, const AttentionProblem &problem, const AttentionForward &call) {
+  const std::span<const Axis> axes = problem.page_size != 0 ? std::span<const Axis>(kOfPages) : kOfK;
+  tensors.add({"k", &call.k, problem.dtype, axes, problem.head_dim});
+  tensors.add({"v", &call.v, problem.dtype, axes, problem.value_dim});
+  if (problem.page_size != 0)
+    for (const auto &[name, tensor] : {std::pair("page_table", &call.page_table), {"page_lengths", &call.page_lengths}})
+      tensors.add({name, tensor, i32, std::span(kAnyAxes).first(1)});
+}
+
+/// Checks the tensors of a call and returns its shape. `tensors` starts with q and k. `keys` is the number of keys if k
+/// has pages.
 Expected<AttentionShape> checkAll(std::span<CallTensor> tensors, const AttentionProblem &problem,
-                                  const BlockMaskTensors &mask) {
+                                  const BlockMaskTensors &mask, std::optional<int64_t> keys = {}) {
   TEGULA_RETURN_IF_ERROR(checkKinds(tensors));
   const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
-  const AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
+  const AttentionShape shape{
+      .batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = keys.value_or(k[2])};
   TEGULA_RETURN_IF_ERROR(checkAll(tensors, shape));
   TEGULA_RETURN_IF_ERROR(checkBlockMask(problem, mask, shape));
   return shape;
@@ -289,10 +328,10 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
   TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
   TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
+  TEGULA_RETURN_IF_ERROR(checkPages(problem, call));
   CallTensors tensors;
   tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
-  tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
-  tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
+  addKeys(tensors, problem, call);
   tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true});
   tensors.add({"lse", &call.lse, f32, kOfQ, 0, true});
   addVariant(tensors, problem.variant, call.variant_tensors);
@@ -303,7 +342,10 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   TEGULA_RETURN_IF_ERROR(checkOptional("scores", call.scores, "scores_output", hasScores));
   if (hasScores)
     tensors.add({"scores", &call.scores, f32, kOfScores, 0, true});
-  return checkAll(tensors.all(), problem, call.block_mask);
+  std::optional<int64_t> keys;
+  if (problem.page_size != 0)
+    keys = call.page_table.shape[0] * problem.page_size;
+  return checkAll(tensors.all(), problem, call.block_mask, keys);
 }
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {

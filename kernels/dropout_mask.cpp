@@ -7,7 +7,7 @@ namespace tegula {
 
 static void dropoutMask(const AttentionConfig &c, View Q, View K, View Keep, VariantViews tensors) {
   Value batch = programId(2), head = programId(1), i = programId(0) * c.block_m;
-  Scores scores(c, Q, K, batch, head, tensors);
+  Scores scores(c, Q, K.dim(2), batch, head, tensors);
   ScoreStrip strip = scores.ofQueries(i);
   for (Value j : range(0, K.dim(2), c.block_n))
     Keep.at(batch, head).store({i, j}, cast(DType::i8, *strip.kept({j}))); // [block_m, block_n]

@@ -85,7 +85,7 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config) {
                m.at(batch, head),
                l.at(batch, head),
                acc.at(batch, head)};
-    flash1Forward(config, at, Scores(config, q, k, batch, head, tensors), scale);
+    flash1Forward(config, at, Scores(config, q, k.dim(2), batch, head, tensors), scale);
   };
   return recordList("flash1_forward", kernel, conditionTensors(config), tensor(config, "q"), tensor(config, "k"),
                     tensor(config, "v"), tensor(config, "o"), statistic("lse"), statistic("m"), statistic("l"),

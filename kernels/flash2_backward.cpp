@@ -267,15 +267,14 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
     return add(dq);
-  when(
-      allFinite(dq), [&] { add(dq); }, [&] { add(dotWhere(tile.seen, tile.ds, k, 0.0)); });
+  when(allFinite(dq), [&] { add(dq); }, [&] { add(dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, const ListedViews &views) {
   const KeyPlace instance = c.deterministic ? placeInOrder(K.dim(1)) : placeInGrid();
   Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
-  Value group = queryHeadsPerKvHead(Q, K);
+  Value group = queryHeadsPerKvHead(Q, K.dim(1));
 
   const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
   KeyBlock keys = {K_h.load(j, c.block_n), V.at(batch, kv_head).load(j, {c.block_n, c.value_dim})};
@@ -287,7 +286,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   auto forEachTile = [&](std::span<const ViewGradient> gradients, auto add) {
     for (Value member : range(0, group)) {
       Value head = kv_head * group + member;
-      Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
+      Scores scores(c, Q, K.dim(2), batch, head, views.tensors, views.lists);
       ScoreStrip strip = scores.ofKeys(j);
       std::optional<Visits> before; // The tiles of the instance that adds before this one.
       if (c.deterministic && !c.block_mask.exists())

@@ -26,15 +26,16 @@ void storeWhereSeen(const AttentionConfig &c, const RowBlock &block, const Score
 /// Computes the elements of o that are not finite again. Finite elements keep their bits.
 static void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale,
                                  const ListedViews &views) {
-  Value batch = programId(2), head = programId(1), kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
+  const KeyTensors keys(c, K, V, views.pages);
+  Value batch = programId(2), head = programId(1), kv_head = kvHead(head, Q, keys.heads());
+  Scores scores(c, Q, keys.count(), batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(programId(0));
   View O_h = O.at(batch, head);
   Value o = O_h.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   when(!allFinite(o), [&] {
     const RowBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
-                            .K = keysOf(c, K, views.tensors, batch, kv_head),
-                            .V = V.at(batch, kv_head),
+                            .K = keys.keys(views.tensors, batch, kv_head),
+                            .V = keys.values(batch, kv_head),
                             .O = O_h,
                             .i = i,
                             .sink = sinkOf(views.sinks, head)};

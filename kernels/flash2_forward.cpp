@@ -14,11 +14,12 @@ namespace {
 void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
                    const ListedViews &views, const QueryBlock &at) {
   auto [batch, head, block] = at;
-  Value kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
+  const KeyTensors keys(c, K, V, views.pages);
+  Value kv_head = kvHead(head, Q, keys.heads());
+  Scores scores(c, Q, keys.count(), batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(block);
-  const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
-  View V_h = V.at(batch, kv_head);
+  const OperandViews K_h = keys.keys(views.tensors, batch, kv_head);
+  View V_h = keys.values(batch, kv_head);
 
   const Operands q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   const std::optional<Value> sink = sinkOf(views.sinks, head);
@@ -34,9 +35,8 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   O.at(batch, head).store(i, outputOf(c, softmax)); // [block_m, value_dim]
   L.at(batch, head).store(i, softmax.logSumExp());  // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(softmax.undivided()), [&] {
-      storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i, sink}, strip, scale);
-    });
+    when(!allFinite(softmax.undivided()),
+         [&] { storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i, sink}, strip, scale); });
 }
 
 std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {

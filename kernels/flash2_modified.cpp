@@ -94,12 +94,13 @@ void flash2BackwardDelta(const AttentionConfig &c, View Q, View K, View V, View 
 void flash2Modified(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
                     const ListedViews &views, const QueryBlock &at) {
   auto [batch, head, number] = at;
-  Value kv_head = kvHead(head, Q, K);
-  const Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
+  const KeyTensors keys(c, K, V, views.pages);
+  Value kv_head = kvHead(head, Q, keys.heads());
+  const Scores scores(c, Q, keys.count(), batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(number);
   const RowBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
-                          .K = keysOf(c, K, views.tensors, batch, kv_head),
-                          .V = V.at(batch, kv_head),
+                          .K = keys.keys(views.tensors, batch, kv_head),
+                          .V = keys.values(batch, kv_head),
                           .O = O.at(batch, head),
                           .i = i,
                           .sink = sinkOf(views.sinks, head)};

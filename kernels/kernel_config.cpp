@@ -22,6 +22,7 @@ std::string describe(const AttentionProblem &problem) {
          (problem.block_mask.exists() ? " block_mask=" + std::string(toString(problem.block_mask.source)) : "") +
          (problem.deterministic ? " deterministic=true" : "") +
          (problem.diagonal_offset ? " diagonal_offset=true" : "") +
+         (problem.page_size != 0 ? " page_size=" + std::to_string(problem.page_size) : "") +
          (problem.dropout_p != 0 ? " dropout_p=" + std::to_string(problem.dropout_p) : "") +
          (problem.sinks ? " sinks=true" : "") +
          (problem.scores_output != ScoresOutput::none ? " scores_output=" + std::string(toString(problem.scores_output))
@@ -160,6 +161,7 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                            .sinks = problem.sinks,
                            .scores_output = problem.scores_output,
                            .diagonal_offset = problem.diagonal_offset,
+                           .page_size = problem.page_size,
                            .kept_of_256 = keptOf256(problem.dropout_p)};
     if (config.block_mask.exists()) {
       const Expected<ListAxes> axes = listAxes(config);

@@ -21,6 +21,16 @@ OperandViews keysOf(const AttentionConfig &config, View K, VariantViews tensors,
   return viewsOf(config, K, tensors, &ScoreProduct::keys, batch, kv_head);
 }
 
+OperandViews KeyTensors::keys(VariantViews tensors, Value batch, Value kv_head) const {
+  if (pages_.empty())
+    return keysOf(config_, k_, tensors, batch, kv_head);
+  return {{headOf(k_, batch, kv_head)}, {config_.head_dim}};
+}
+
+View KeyTensors::headOf(View x, Value batch, Value kv_head) const {
+  return pages_.empty() ? x.at(batch, kv_head) : paged(x.at(kv_head), pages_[0], pages_[1], config_.page_size);
+}
+
 Operands OperandViews::load(Value row, int rows) const {
   Operands loaded;
   for (size_t n = 0; n < views.size(); ++n)

@@ -96,6 +96,8 @@ Status checkNames(const Variant &variant) {
                                  "dropout_state",
                                  "diagonal_offset",
                                  "sinks",
+                                 "page_table",
+                                 "page_lengths",
                                  "d_sinks",
                                  "sink_parts"};
   for (const VariantTensor &tensor : variant.tensors)
@@ -184,6 +186,25 @@ Status checkDropout(const AttentionProblem &problem) {
   return {};
 }
 
+/// Checks that pages have rows, and that the kernels of the problem read them.
+Status checkPages(const AttentionProblem &problem) {
+  if (problem.page_size == 0)
+    return {};
+  if (problem.page_size < 0 || problem.page_size > kMostPositions)
+    return invalidArgument("page_size",
+                           "it is " + text(problem.page_size) + "; it must be 0, or from 1 to " + text(kMostPositions));
+  const char *part = problem.algorithm != Algorithm::flash2        ? "an algorithm other than flash2"
+                     : problem.backward                            ? "a backward pass"
+                     : problem.block_mask.exists()                 ? "a block mask"
+                     : !problem.variant.products.empty()           ? "a product"
+                     : problem.scores_output != ScoresOutput::none ? "scores_output"
+                                                                   : nullptr;
+  if (part == nullptr)
+    return {};
+  return {ErrorCode::unsupported, "page_size is " + text(problem.page_size) + " and the problem has " + part +
+                                      ", which reads no pages; set page_size to 0, or leave it out"};
+}
+
 } // namespace
 
 int keptOf256(double dropout_p) { return static_cast<int>(std::lround(256 * (1 - dropout_p))); }
@@ -213,6 +234,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkBlockSize("block_mask.block_k", problem.block_mask.block_k));
   TEGULA_RETURN_IF_ERROR(checkGradients(problem));
   TEGULA_RETURN_IF_ERROR(checkDropout(problem));
+  TEGULA_RETURN_IF_ERROR(checkPages(problem));
   if (problem.variant.probability && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "variant '" + problem.variant.name +
                                         "' has a function 'probability', which this algorithm does not call; flash2 "

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace tegula {
 namespace {
@@ -57,8 +58,10 @@ Value ScoreIndex::diagonal(Alignment alignment) const {
   return alignment == Alignment::top_left && !diagonal_offset ? query : query + shift(alignment);
 }
 
-Value queryHeadsPerKvHead(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1))); }
-Value kvHead(Value head, View q, View k) { return wide(narrow(head) / narrow(queryHeadsPerKvHead(q, k))); }
+Value queryHeadsPerKvHead(View q, Value kv_heads) { return wide(narrow(q.dim(1)) / narrow(kv_heads)); }
+Value kvHead(Value head, View q, Value kv_heads) {
+  return wide(narrow(head) / narrow(queryHeadsPerKvHead(q, kv_heads)));
+}
 
 namespace {
 /// The blocks of queries of all heads.
@@ -175,10 +178,10 @@ static HeadIndex withOffset(const AttentionConfig &config, HeadIndex head, Varia
   return head;
 }
 
-Scores::Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors,
+Scores::Scores(const AttentionConfig &config, View q, Value seqlen_k, Value batch, Value head, VariantViews tensors,
                std::span<const View> lists)
     : config_(config), common_(commonKeys(config.causal, config.variant)),
-      head_(withOffset(config, {batch, head, q.dim(2), k.dim(2)}, tensors)),
+      head_(withOffset(config, {batch, head, q.dim(2), seqlen_k}, tensors)),
       tensors_(tensors.first(config.variant.tensors.size())), lists_(lists.first(std::min<size_t>(lists.size(), 2))),
       blocks_(lists.subspan(lists_.size())) {
   if (config.dropsOut())
@@ -192,7 +195,7 @@ Scores::Scores(const AttentionConfig &config, HeadIndex head, VariantViews tenso
 
 Scores Scores::withoutLists(const AttentionConfig &config, View q, View k, Value batch, Value head,
                             VariantViews tensors, std::span<const View> blocks) {
-  Scores scores(config, q, k, batch, head, tensors);
+  Scores scores(config, q, k.dim(2), batch, head, tensors);
   scores.blocks_ = blocks;
   return scores;
 }
@@ -250,6 +253,13 @@ Interval Scores::queriesOf(const KeySet &set, Interval within, Value firstKey, V
   return {begin, end};
 }
 
+/// Returns a number that divides the first key of each tile of queries: random numbers are shared by as many keys, and
+/// TMA copies parts of pages of as many rows.
+int Scores::unitOfKeys() const {
+  const int part = config_.page_size != 0 ? std::gcd(config_.page_size, config_.block_n) : 1;
+  return std::lcm(config_.dropsOut() ? kRandomBlock : 1, part);
+}
+
 Visits Scores::keysFor(Value firstRow, Value lastRow) const {
   Interval all = {constant(DType::index, 0), head_.seqlen_k};
   Value row = max(firstRow, 0);
@@ -263,7 +273,8 @@ Visits Scores::keysFor(Value firstRow, Value lastRow) const {
       sets.push_back(keysOf(set, {begin, end}, row, lastRow));
     return Visits::ofUnion(sets, config_.block_n);
   }
-  return {{config_.dropsOut() ? wide(narrow(begin) / kRandomBlock * kRandomBlock) : begin, end}, config_.block_n};
+  const int unit = unitOfKeys();
+  return {{unit > 1 ? wide(narrow(begin) / unit * unit) : begin, end}, config_.block_n};
 }
 
 Visits Scores::queriesFor(Value key, Value lastKey) const {

@@ -17,7 +17,7 @@ class ScoreStrip;
 class Scores {
 public:
   /// `tensors` begin with scoreTensors(), or with conditionTensors() if there is no dropout. `lists` are listTensors().
-  Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors,
+  Scores(const AttentionConfig &config, View q, Value seqlen_k, Value batch, Value head, VariantViews tensors,
          std::span<const View> lists = {});
   /// Without dropout. `tensors` are conditionTensors(). `blocks` is block_states, if the block mask is given. `lists`
   /// are visit_tiles and visit_counts, or none.
@@ -54,6 +54,7 @@ private:
   bool hasUnion() const { return !config_.variant.any_of.empty(); }
   Interval keysOf(const KeySet &set, Interval within, Value firstRow, Value lastRow) const;
   Interval queriesOf(const KeySet &set, Interval within, Value firstKey, Value lastKey) const;
+  int unitOfKeys() const;
   Visits keysFor(Value firstRow, Value lastRow) const;
   Visits queriesFor(Value key, Value lastKey) const;
   Visits listed(Value first, int strip, int tile) const;
@@ -140,9 +141,10 @@ KeySet commonKeys(Causal causal, const Variant &variant);
 bool laterQueriesSeeMore(Causal causal, const Variant &variant);
 
 /// Returns the number of query heads that share one kv head.
-Value queryHeadsPerKvHead(View q, View k);
+Value queryHeadsPerKvHead(View q, Value kv_heads);
 /// Returns the kv head of a query head.
-Value kvHead(Value head, View q, View k);
+Value kvHead(Value head, View q, Value kv_heads);
+inline Value kvHead(Value head, View q, View k) { return kvHead(head, q, k.dim(1)); }
 
 /// Returns the output of a softmax, whose kept elements count more if others were dropped.
 inline Value outputOf(const AttentionConfig &config, const OnlineSoftmax &softmax) {

@@ -16,7 +16,7 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   Value head = programId(1);
   Value batch = programId(2);
   Value kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, tensors);
+  Scores scores(c, Q, K.dim(2), batch, head, tensors);
   ScoreStrip strip = scores.ofQueries(i);
   const Operands q = queriesOf(c, Q, tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   for (Value j : range(0, K.dim(2), c.block_n)) {

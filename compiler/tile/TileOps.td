@@ -104,26 +104,29 @@ def Tile_RowsOp : Tile_Op<"rows", [Pure, AllTypesMatch<["view", "result"]>, View
   let assemblyFormat = "$view `[` $begin `,` $end `]` attr-dict `:` qualified(type($view))";
 }
 
-def Tile_PagesOp : Tile_Op<"pages", [Pure, ViewLikeOpInterface, Tile_View]> {
+def Tile_PagesOp : Tile_Op<"pages", [Pure, ViewLikeOpInterface, Tile_View, AttrSizedOperandSegments]> {
   let summary = "makes one dimension of the first two of a view, which are pages and their rows";
   let description = [{
     `result[r, x...] = view[table[r / page], r mod page, x...]`. Without a table, page number i is `view[i]`. Without
-    `page`, pages have all rows that the view has. If the view has no such page, or the page no such row, the row is
-    absent: loads give the fill value, and stores are dropped. A table is a tensor that the program does not write. The
-    first dimension of `view` does not lie in pages itself.
+    `page`, pages have all rows that the view has. With `lengths`, page `table[i]` has only its first `lengths[i]` rows.
+    If the view has no such page, or the page no such row, the row is absent: loads give the fill value, and stores are
+    dropped. A table and its lengths are tensors that the program does not write. The first dimension of `view` does not
+    lie in pages itself.
 
     ```mlir
     %keys = tile.pages %pool[%table] page 64 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %some = tile.pages %pool[%table] lengths %lengths page 64 : !tile.view<3xbf16>, !tile.view<1xi32>, !tile.view<1xi32>
+        -> !tile.view<2xbf16>
     %rows = tile.pages %q : !tile.view<3xbf16> -> !tile.view<2xbf16>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Optional<Tile_ViewType>:$table,
+  let arguments = (ins Tile_ViewType:$view, Optional<Tile_ViewType>:$table, Optional<Tile_ViewType>:$lengths,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$page);
   let results = (outs Tile_ViewType:$result);
   let extraClassDeclaration = "::mlir::Value getViewSource() { return getView(); }";
   let assemblyFormat = [{
-    $view (`[` $table^ `]`)? (`page` $page^)? attr-dict `:` qualified(type($view)) (`,` qualified(type($table))^)? `->`
-    qualified(type($result))
+    $view (`[` $table^ `]`)? (`lengths` $lengths^)? (`page` $page^)? attr-dict `:` qualified(type($view))
+    (`,` qualified(type($table))^)? (`,` qualified(type($lengths))^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

@@ -115,16 +115,23 @@ LogicalResult SliceOp::verify() {
   return verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType());
 }
 
+/// Verifies a number for each page: the table, or the lengths.
+static LogicalResult verifyNumbers(PagesOp op, StringRef name, TypedValue<ViewType> numbers) {
+  ViewType type = numbers.getType();
+  if (type.getRank() != 1 || !type.getElementType().isInteger(32))
+    return op.emitOpError() << "has a " << name << " of " << type << "; a " << name << " is a view of i32 of rank 1";
+  if (!isReadOnly(numbers))
+    return op.emitOpError() << "has a " << name
+                            << " that the program writes, or that is not a tensor; take a tensor that it only reads";
+  return success();
+}
+
 static LogicalResult verifyTable(PagesOp op) {
-  ViewType table = op.getTable().getType();
-  if (table.getRank() != 1 || !table.getElementType().isInteger(32))
-    return op.emitOpError() << "has a table of " << table << "; a table is a view of i32 of rank 1";
-  if (!isReadOnly(op.getTable()))
-    return op.emitOpError(
-        "has a table that the program writes, or that is not a tensor; take a tensor that it only reads");
+  if (failed(verifyNumbers(op, "table", op.getTable())))
+    return failure();
   if (!op.getPage())
     return op.emitOpError("has a table but no 'page'; say how many rows a page has");
-  return success();
+  return op.getLengths() ? verifyNumbers(op, "list of lengths", op.getLengths()) : success();
 }
 
 LogicalResult PagesOp::verify() {
@@ -136,6 +143,8 @@ LogicalResult PagesOp::verify() {
     return emitOpError("has pages that lie in pages themselves");
   if (failed(verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType())))
     return failure();
+  if (getLengths() && !getTable())
+    return emitOpError("has lengths of pages but no table; say which pages these are");
   return getTable() ? verifyTable(*this) : success();
 }
 

@@ -16,10 +16,11 @@ class LoweredProgram;
 /// The pages that the rows of a view lie in. Row r of the view is row q mod `rows` of page q / `rows`, with
 /// q = `first` + r. All numbers are of type index.
 struct Pages {
-  mlir::Value table; ///< A view of the program: its element i is the place of page i. If it is null, the place is i.
+  mlir::Value table;   ///< A view of the program: its element i is the place of page i. If it is null, the place is i.
+  mlir::Value lengths; ///< A view of the program: element i limits the rows of page i. If it is null, nothing does.
   mlir::Value rows, first;
   mlir::Value count;  ///< The number of places for pages.
-  mlir::Value held;   ///< The rows that there are at each place.
+  mlir::Value held;   ///< The rows that there are at each place, if no length limits them.
   mlir::Value stride; ///< The elements from one place to the next.
 };
 
@@ -27,6 +28,7 @@ struct Pages {
 struct RowInPages {
   mlir::Value exists;    ///< i1: true if the view has the row. Otherwise the other values mean nothing.
   mlir::Value page, row; ///< The place of the page, and the row in it.
+  mlir::Value held;      ///< The rows that the page has.
 };
 
 /// The place of an index along one dimension of a view.

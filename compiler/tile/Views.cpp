@@ -34,8 +34,13 @@ RowInPages ViewParts::rowInPages(Scalars &s, Value index, LoweredProgram &progra
   Value fromFirst = s.add(pages->first, index);
   Value number = s.div(fromFirst, pages->rows), row = s.rem(fromFirst, pages->rows);
   Value page = pages->table ? program.entry(pages->table, number) : number;
-  Value isInPage = s.both(isIndexOf(s, page, pages->count), isIndexOf(s, row, pages->held));
-  return {s.both(isIndexOf(s, index, sizes.front()), isInPage), page, row};
+  Value held = pages->held, isInPage = s.both(isIndexOf(s, page, pages->count), isIndexOf(s, row, held));
+  if (pages->lengths) {
+    Value length = program.entry(pages->lengths, number);
+    held = s.min(held, length);
+    isInPage = s.both(isInPage, s.compare(Scalars::Compare::slt, row, length)); // A negative length is no row.
+  }
+  return {s.both(isIndexOf(s, index, sizes.front()), isInPage), page, row, held};
 }
 
 IndexPlace ViewParts::placeOf(Scalars &s, unsigned dim, Value index, LoweredProgram &program) const {
@@ -110,7 +115,11 @@ bool tegula::tile::isInPages(Value view) {
 
 void PagesOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
   const auto page = getPage();
-  Pages pages{.table = getTable(), .first = s.index(0), .count = parts.sizes[0], .held = parts.sizes[1]};
+  Pages pages{.table = getTable(),
+              .lengths = getLengths(),
+              .first = s.index(0),
+              .count = parts.sizes[0],
+              .held = parts.sizes[1]};
   pages.stride = parts.strides[0];
   // A division needs a page with rows, even if the pool has none.
   pages.rows = page ? s.index(static_cast<int64_t>(*page)) : s.max(pages.held, s.index(1));

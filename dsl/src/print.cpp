@@ -103,7 +103,8 @@ private:
       return " " + use(node, 0) + "[" + operands(node, 1) + "] : " + type;
     case Op::Pages:
       return " " + use(node, 0) + (node.operands.size() > 1 ? "[" + use(node, 1) + "]" : "") +
-             (node.number > 0 ? " page " + number : "") + " : " + types(node, 0) + " -> " + type;
+             (node.operands.size() > 2 ? " lengths " + use(node, 2) : "") + (node.number > 0 ? " page " + number : "") +
+             " : " + types(node, 0) + " -> " + type;
     case Op::Slice:
     case Op::Load:
       return " " + use(node, 0) + "[" + operands(node, 1) + "]" + node.text + " : " + typeOf(node, 0) + " -> " + type;

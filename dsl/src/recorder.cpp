@@ -222,8 +222,8 @@ void Recorder::markWritten(NodeId view) { tensorOf(view).written = true; }
 void Recorder::checkTables() {
   for (const auto &[view, where] : tables_)
     if (const Parameter &tensor = tensorOf(view); tensor.written)
-      fail(where,
-           "paged: the program writes '" + tensor.name + "'; a table of pages is a tensor that the program only reads");
+      fail(where, "paged: the program writes '" + tensor.name +
+                      "'; a table of pages, and their lengths, are tensors that the program only reads");
 }
 
 bool Recorder::markCounter(NodeId view) {

@@ -121,8 +121,20 @@ bool isInPages(const Recorder &r, NodeId view) {
   return r.node(view).op == Op::Pages;
 }
 
-/// Returns the view whose first dimension is made of the first two of `view`. `operands` are the view, and a table of
-/// pages if there is one.
+/// Returns the node of a view with a number for each page, which the program must not write.
+NodeId numbersOfPages(const Converter &convert, View numbers, const std::string &what) {
+  Recorder &r = convert.r;
+  const NodeId node = r.use(numbers, convert.where);
+  if (r.poisoned(node))
+    return node;
+  if (r.type(node) != Type{i32, {}, 1})
+    return convert.fail("the " + what + " " + describe(r.type(node)) + "; it must be a view of type i32 and rank 1");
+  r.markTable(node, convert.where);
+  return node;
+}
+
+/// Returns the view whose first dimension is made of the first two of `view`. `operands` are the view, then a table of
+/// pages if there is one, then lengths of pages if there are any.
 View inPages(const Converter &convert, std::vector<NodeId> operands, std::optional<int> rows) {
   Recorder &r = convert.r;
   const Type type = r.type(operands[0]);
@@ -273,13 +285,14 @@ View View::rows(Operand begin, Operand end) const {
 View paged(View pool, View table, int page, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "paged", where);
-  std::vector<NodeId> operands = {r.use(pool, where), r.use(table, where)};
-  if (!r.poisoned(operands[1]) && r.type(operands[1]) != Type{i32, {}, 1})
-    operands[1] =
-        convert.fail("the table is " + describe(r.type(operands[1])) + "; it must be a view of type i32 and rank 1");
-  if (!r.poisoned(operands[1]))
-    r.markTable(operands[1], where);
-  return inPages(convert, std::move(operands), page);
+  return inPages(convert, {r.use(pool, where), numbersOfPages(convert, table, "table is")}, page);
+}
+
+View paged(View pool, View table, View lengths, int page, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "paged", where);
+  const NodeId of_table = numbersOfPages(convert, table, "table is");
+  return inPages(convert, {r.use(pool, where), of_table, numbersOfPages(convert, lengths, "lengths are")}, page);
 }
 
 View packed(View view, std::optional<int> group, Location where) {

@@ -4,10 +4,12 @@ varlen_attn, which is FlashAttention-2, and to FlashAttention-3 if its packages 
 pass, and the library of dew-flash-attn-cu13 in a folder of Python's path for both passes.
 
   python3 python/benchmarks/varlen.py > varlen.jsonl
+  python3 python/benchmarks/varlen.py --page-sizes 16 64 256 > varlen_pages.jsonl
 
 First results are compared with float64. Lengths are log-normal. All implementations take turns in each round, in random order.
 The host enqueues calls before the device begins, so that times are those of the device.
-FLOPs count the scores that exist. Each line of output is JSON.
+FLOPs count the scores that exist. Each line of output is JSON. With page sizes, keys and values also lie in pages in a random
+order, for the forward pass; FlashAttention-3 reads them by flash_attn_with_kvcache.
 """
 
 import argparse
@@ -43,6 +45,7 @@ def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--page-sizes", nargs="+", type=int, default=[])
     return parser.parse_args(arguments)
 
 
@@ -72,6 +75,20 @@ class Packed:
         longest = max(self.lengths)
         return *self.leaves, self.offsets, self.offsets, longest, longest
 
+    def pages(self, page_size):
+        """Returns pools of keys and of values [pages, page_size, kv_heads, dim], and their table. Other rows are NaN."""
+        counts = [-(-length // page_size) for length in self.lengths]
+        order = torch.randperm(sum(counts), device="cuda")
+        table = torch.full((len(counts), max(counts)), -1, dtype=torch.int32, device="cuda")
+        pools = [x.new_full((len(order), page_size, *x.shape[1:]), math.nan) for x in self.leaves[1:]]
+        for row, numbers, begin, length in zip(table, order.split(counts), self.offsets.tolist(), self.lengths):
+            row[:len(numbers)] = numbers
+            for x, pool in zip(self.leaves[1:], pools):
+                rows = torch.full((len(numbers) * page_size, *x.shape[1:]), math.nan, device="cuda", dtype=x.dtype)
+                rows[:length] = x[begin:begin + length].detach()
+                pool[numbers] = rows.view(-1, page_size, *x.shape[1:])
+        return *pools, table
+
 
 def formula(q, k, v, d_o, causal):
     """Returns o, dq, dk and dv of one sequence [length, heads, dim] in the type of q."""
@@ -100,7 +117,33 @@ def check(causal):
     return bool((worst[:, 0] <= 2 * torch.maximum(worst[:, 1], 2**-8 * worst[:, 2])).all())
 
 
-def implementations(case):
+def check_pages(page_size):
+    """Returns true if results on pages are near those of packed keys."""
+    packed = Packed([300, 1, 517, 129, 64], 4, 2, 128)
+    with torch.no_grad():
+        o = tegula.varlen_attn(*packed.arguments(), window_size=(-1, 0))
+    found = paged_passes(packed, page_size, True)["tegula"]()
+    return bool(torch.allclose(found.float(), o.float(), atol=2e-2))
+
+
+def paged_passes(packed, page_size, causal):
+    """Returns functions of forward passes on pages."""
+    q = packed.leaves[0].detach()
+    k, v, table = packed.pages(page_size)
+    lengths, longest = packed.offsets.diff(), max(packed.lengths)
+    passes = {"tegula": lambda: tegula.varlen_attn(q, k, v, packed.offsets, None, longest, longest, block_table=table,
+                                                   seqused_k=lengths, window_size=(-1, 0 if causal else -1))}
+    try:
+        from flash_attn_interface import flash_attn_with_kvcache
+    except ImportError:
+        return passes
+    present = table.clamp(min=0)
+    passes["FlashAttention-3"] = lambda: flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, page_table=present,
+                                                                 cu_seqlens_q=packed.offsets, max_seqlen_q=longest, causal=causal)
+    return passes
+
+
+def implementations(case, page_sizes):
     """Yields names, functions of the forward and of the backward pass, and FLOPs of the forward pass."""
     total, mean, deviation, longest, heads, kv_heads, dim, causal = CASES[case]
     packed = Packed(lengths_of(total, mean, deviation, longest), heads, kv_heads, dim)
@@ -129,6 +172,9 @@ def implementations(case):
     if heads == kv_heads:
         yield "FlashAttention-2", *passes(lambda *x: varlen.varlen_attn(*x, *rest, window_size=window), packed.leaves, packed.d_o,
                                           packed.lengths)
+    for page_size in page_sizes:
+        for name, forward in paged_passes(packed, page_size, causal).items():
+            yield f"{name}, pages of {page_size}", forward, None, None
     flash3 = flash3_passes(packed, causal)
     if any(flash3):
         yield "FlashAttention-3", *flash3, None
@@ -163,9 +209,9 @@ def milliseconds(function):
     return begin.elapsed_time(end) / CALLS
 
 
-def measure(case, rounds):
+def measure(case, rounds, page_sizes):
     """Yields a line for each pass."""
-    found = {name: rest for name, *rest in implementations(case)}
+    found = {name: rest for name, *rest in implementations(case, page_sizes)}
     flops_of_packed = found["tegula"][2]
     for number, which in enumerate(("forward", "backward")):
         functions = {name: rest[number] for name, rest in found.items() if rest[number] is not None}
@@ -185,8 +231,10 @@ def main(arguments):
     print(json.dumps(gpu.about()), flush=True)
     for causal in (True, False):
         print(json.dumps({"part": "check", "causal": causal, "right": check(causal)}), flush=True)
+    for page_size in options.page_sizes:
+        print(json.dumps({"part": "check", "page_size": page_size, "right": check_pages(page_size)}), flush=True)
     for case in options.cases:
-        for line in measure(case, options.rounds):
+        for line in measure(case, options.rounds, options.page_sizes):
             print(json.dumps(line), flush=True)
 
 

@@ -18,6 +18,8 @@ decode = torch.ops.tegula.decode.default
 prepare_decode = torch.ops.tegula.prepare_decode.default
 append = torch.ops.tegula.append.default
 rotary = torch.ops.tegula.rotary.default
+packed_pages = torch.ops.tegula.packed_pages.default
+pages_forward = torch.ops.tegula.pages_forward.default
 packed_intervals = torch.ops.tegula.packed_intervals.default
 flex_lists = torch.ops.tegula.flex_lists.default
 flex_forward = torch.ops.tegula.flex_forward.default
@@ -42,6 +44,7 @@ def _(q, k, v, *options):
     return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
+@torch.library.register_fake("tegula::pages_forward")
 @torch.library.register_fake("tegula::decode")
 def _(q, k, v, *options):
     return empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
@@ -61,6 +64,11 @@ def _(*arguments):
 @torch.library.register_fake("tegula::packed_intervals")
 def _(offsets_q, offsets_k, queries, keys, left, right):
     return tuple(offsets_q.new_empty((1, n), dtype=torch.int32) for n in (queries, queries, keys, keys))
+
+
+@torch.library.register_fake("tegula::packed_pages")
+def _(offsets_q, lengths, page_table, page_offsets, page_size, queries, entries, left, right):
+    return tuple(offsets_q.new_empty(shape, dtype=torch.int32) for shape in ((1, queries), (1, queries), entries, entries))
 
 
 @torch.library.register_fake("tegula::attention_scores")

@@ -9,8 +9,8 @@ import torch
 
 from . import _operators
 from ._attention import attention, padded, refusal
-from ._decode import decode
 
+_LARGEST_DIMS = 576, 576, 576  # Of queries, keys and values, if keys lie in pages.
 _COMPUTED = 1  # Kernels find the tiles in which scores exist.
 
 
@@ -63,31 +63,53 @@ def attend_with_slopes(q, k, v, cu_seqlens_q, cu_seqlens_k, slopes, *, left, rig
     return o.squeeze(0)[..., :v.shape[-1]].transpose(0, 1), lse.squeeze(0)
 
 
-def attend_pages(q, k_pages, v_pages, cu_seqlens_q, cu_seqlens_k, most, page_table, *, left, right, scale, softcap, alibi_slopes):
-    """Does what attend() does, for keys in pages [pages, kv_heads, page_size, dim] and sequences of up to `most` queries.
-    There are no gradients."""
-    # The last queries of all sequences are aligned.
-    index = cu_seqlens_q[1:, None] - most + torch.arange(most, device=q.device)
-    rows = q[index.clamp(min=0)].transpose(1, 2)  # Before the first query of a sequence, rows are those of another one.
-    lengths = cu_seqlens_k.diff().int()
-    o, lse = decode(rows, k_pages, v_pages, lengths, page_table, causal=False, window=(left, right), scale=scale,
-                    softcap=softcap, alibi_slopes=alibi_slopes, return_lse=True)
-    sequence = _sequence_of(cu_seqlens_q, q.shape[0]).clamp(max=lengths.shape[0] - 1)
-    place = torch.arange(q.shape[0], device=q.device) - cu_seqlens_q[1:][sequence] + most
-    inside = torch.arange(q.shape[0], device=q.device) < cu_seqlens_q[-1]
-    place = place.clamp(0, most - 1)
-    o, lse = o[sequence, :, place], lse[sequence, :, place]
-    return o.where(inside[:, None, None], 0), lse.where(inside[:, None], -math.inf).transpose(0, 1)
+def attend_pages(q, k_pages, v_pages, cu_seqlens_q, lengths, page_table, *, left, right, scale, softcap, alibi_slopes=None):
+    """Does what attend() does, for keys in pages [pages, kv_heads, page_size, dim]. Sequence n has lengths[n] keys, in the pages of
+    row n of page_table, int32 [sequences, pages of a sequence]. Slopes are float32 [heads] or [sequences, heads]. There are no
+    gradients."""
+    reason = refusal(q, k_pages, v_pages, _LARGEST_DIMS)
+    if reason:
+        raise NotImplementedError("attention of sequences with keys in pages: " + reason)
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k_pages, v_pages)):
+        raise NotImplementedError("attention of sequences with keys in pages has no gradients; call it under torch.no_grad()")
+    page_size, cu_seqlens_q, lengths = k_pages.shape[2], cu_seqlens_q.int(), lengths.int()
+    left, right = (-1 if bound is None else bound for bound in (left, right))
+    begin, end, pages, page_lengths = _operators.packed_pages(cu_seqlens_q, lengths, page_table.int(), None, page_size, q.shape[0],
+                                                              page_table.numel(), left, right)
+    tensors, text = [], ""
+    if alibi_slopes is not None:
+        sequence = _sequence_of(cu_seqlens_q, q.shape[0]).clamp(max=lengths.shape[0] - 1)
+        count = (lengths + page_size - 1) // page_size  # The pages of each sequence stand after those of the one before.
+        last = (count.cumsum(0) - count) * page_size + lengths
+        diagonal = torch.arange(q.shape[0], device=q.device) + (last - cu_seqlens_q[1:])[sequence]
+        tensors = [sequence.int(), diagonal.int(), alibi_slopes.expand(lengths.shape[0], -1)]
+        text = ("variant 1\ntensor sequence i32[any]\ntensor diagonal i32[any]\ntensor slope f32[any, heads]\n"
+                "score = score - slope[sequence[query], head] * abs(diagonal[query] - key)\n")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    o, lse = _operators.pages_forward(padded(q.transpose(0, 1)[None]), padded(k_pages), padded(v_pages), pages, page_lengths, begin,
+                                      end, scale, softcap, None, tensors, text)
+    return o.squeeze(0)[..., :v_pages.shape[-1]].transpose(0, 1), lse.squeeze(0)
 
 
 def varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, return_aux=None, scale=None,
-                window_size=(-1, -1)):
+                window_size=(-1, -1), seqused_k=None, block_table=None):
     """torch.nn.attention.varlen.varlen_attn, by Tegula's kernels, with gradients. Returns o [total_q, heads, value_dim]; if
     return_aux.lse is set, o and lse, float32 [heads, total_q].
 
     key and value may have fewer heads, which divide those of query. window_size is (left, right), where -1 is no bound;
-    (-1, 0) is causal. max_q and max_k have no effect."""
+    (-1, 0) is causal. max_q and max_k have no effect.
+
+    With a block_table, int32 [sequences, pages of a sequence], key and value are [pages, page_size, kv_heads, dim], sequence n has
+    seqused_k[n] keys in the pages of its row, and there are no gradients. Without seqused_k, cu_seq_k says how many. Rows of
+    pages after the last key reach no result."""
     left, right = (None if bound < 0 else bound for bound in window_size)
-    o, lse = attend(query, key, value, cu_seq_q, cu_seq_k, left=left, right=right, scale=scale, softcap=0.0, dropout_p=0.0,
-                    deterministic=False)
+    if block_table is not None:
+        lengths = cu_seq_k.diff() if seqused_k is None else seqused_k
+        o, lse = attend_pages(query, key.transpose(1, 2), value.transpose(1, 2), cu_seq_q, lengths, block_table, left=left,
+                              right=right, scale=scale, softcap=0.0)
+    elif seqused_k is not None:
+        raise ValueError("tegula.varlen_attn: seqused_k is given, but block_table is not")
+    else:
+        o, lse = attend(query, key, value, cu_seq_q, cu_seq_k, left=left, right=right, scale=scale, softcap=0.0, dropout_p=0.0,
+                        deterministic=False)
     return (o, lse) if return_aux is not None and return_aux.lse else o

@@ -137,19 +137,17 @@ def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=Non
     cu_seqlens_q[n] to cu_seqlens_q[n + 1] - 1, and keys in the same way; both are int32 [sequences + 1] on the device of q, and
     no call waits for them. Causal masks, windows and ALiBi count from the last query and key of each sequence. alibi_slopes are
     float32 [heads] or [sequences, heads]. With a block_table, int32 [sequences, pages], k and v are [pages, page_size, kv_heads,
-    dim]; sequences have up to max_seqlen_q queries, and there are no gradients. max_seqlen_k has no effect."""
+    dim], and there are no gradients. max_seqlen_q and max_seqlen_k have no effect."""
     name = "flash_attn.flash_attn_varlen_func: Tegula has no "
     if return_attn_probs and dropout_p > 0:
         raise NotImplementedError(name + "s_dmask with cu_seqlens")
     left, right = _window(window_size)
     options = dict(left=left, right=0 if causal else right, scale=softmax_scale, softcap=softcap)
     if block_table is not None:
-        if max_seqlen_q is None:
-            raise ValueError("flash_attn.flash_attn_varlen_func: block_table needs max_seqlen_q")
-        if dropout_p or alibi_slopes is not None and alibi_slopes.dim() > 1:
-            raise NotImplementedError(name + ("dropout" if dropout_p else "alibi_slopes of each sequence") + " with block_table")
-        o, lse = _varlen.attend_pages(q, k.transpose(1, 2), v.transpose(1, 2), cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
-                                      block_table, alibi_slopes=alibi_slopes, **options)
+        if dropout_p:
+            raise NotImplementedError(name + "dropout with block_table")
+        o, lse = _varlen.attend_pages(q, k.transpose(1, 2), v.transpose(1, 2), cu_seqlens_q, cu_seqlens_k.diff(), block_table,
+                                      alibi_slopes=alibi_slopes, **options)
     elif alibi_slopes is None:
         o, lse = _varlen.attend(q, k, v, cu_seqlens_q, cu_seqlens_k, dropout_p=dropout_p, deterministic=deterministic, **options)
     elif dropout_p:

@@ -160,24 +160,29 @@ def test_slopes_of_each_sequence(device):
 
 
 @pytest.mark.parametrize("options", [PACKED[name] for name in ("plain", "causal", "causal window", "softcap", "slopes")], ids=str)
-def test_sequences_with_keys_in_pages(device, options):
+@pytest.mark.parametrize("page_size", [16, 12, 64])
+def test_sequences_with_keys_in_pages(device, options, page_size):
     of_q, of_k = LENGTHS["cross"]
     if "alibi_slopes" in options:
-        options = options | dict(alibi_slopes=torch.rand(4, device=device))
+        options = options | dict(alibi_slopes=torch.rand(len(of_q), 4, device=device))
     at_q, at_k = offsets(of_q, device), offsets(of_k, device)
     q = torch.randn(sum(of_q) + 2, 4, 16, device=device, dtype=torch.float16)  # Two rows belong to no sequence.
     k, v = (torch.randn(sum(of_k), 2, 16, device=device, dtype=torch.float16) for _ in range(2))
-    table = torch.randperm(15, generator=torch.Generator().manual_seed(1)).view(5, 3).to(device)
-    pages = [torch.full((15, 16, 2, 16), torch.nan, device=device, dtype=torch.float16) for _ in range(2)]
+    table = torch.randperm(20, generator=torch.Generator().manual_seed(1)).view(5, 4).to(device)
+    pages = [torch.full((20, page_size, 2, 16), torch.nan, device=device, dtype=torch.float16) for _ in range(2)]
     for x, pool in zip((k, v), pages):
         for n, part in enumerate(x.split(of_k)):
             for i, row in enumerate(part):
-                pool[table[n, i // 16], i % 16] = row
+                pool[table[n, i // page_size], i % page_size] = row
     found = flash_attn.flash_attn_varlen_func(q, *pages, at_q, at_k, 37, 37, block_table=table.int(), return_attn_probs=True,
                                               **options)
     plain = flash_attn.flash_attn_varlen_func(q, k, v, at_q, at_k, 37, 37, return_attn_probs=True, **options)
     for x, y in zip(found[:2], plain[:2]):
         assert torch.allclose(x, y, atol=4e-3)
+    if set(options) <= {"causal"}:
+        window = (-1, 0 if "causal" in options else -1)
+        assert torch.equal(found[0], tegula.varlen_attn(q, *pages, at_q, None, 37, 37, window_size=window, block_table=table,
+                                                        seqused_k=at_k.diff()))
 
 
 def test_sequences_refuse_by_name():
@@ -185,8 +190,6 @@ def test_sequences_refuse_by_name():
     pages = torch.zeros(1, 1, dtype=torch.int32)
     for option, name in ((dict(alibi_slopes=torch.ones(1), dropout_p=0.5), "dropout with alibi_slopes and cu_seqlens"),
                          (dict(block_table=pages, dropout_p=0.5), "dropout with block_table"),
-                         (dict(block_table=pages, alibi_slopes=torch.ones(1, 1)),
-                          "alibi_slopes of each sequence with block_table"),
                          (dict(dropout_p=0.5, return_attn_probs=True), "s_dmask with cu_seqlens")):
         with pytest.raises(NotImplementedError, match=f"Tegula has no {name}"):
             flash_attn.flash_attn_varlen_func(q, q, q, at, at, 4, 4, **option)

@@ -855,6 +855,63 @@ TEST(Call, RotatesAndFindsIntervals) {
   EXPECT_THAT(query_end, ElementsAre(1, 1, 3, 3));
 }
 
+/// Sequences of 1 and 2 queries, and of 3 and 2 keys, in pages of 2 keys, with a causal mask. All scores are 0, so that
+/// outputs are means of values.
+TEST(Call, SequencesWithKeysInPages) {
+  const Context context = makeContext();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  int32_t lengths[] = {3, 2}, table[] = {4, 0, 2, -1}, of_q[] = {0, 1, 3}, begin[3], end[3], pages[4], page_lengths[4];
+  std::vector<float> q(3, 0), k = {0, nan, nan, nan, 0, 0, nan, nan, 0, 0},
+                              v = {6, nan, nan, nan, 10, 20, nan, nan, 1, 2}, o(3), lse(3);
+  auto packing = make<tegula_packed_pages_problem>();
+  EXPECT_THAT(context.packedPagesPlan(packing).status().message(), HasSubstr("argument 'page_size': it is 0"));
+  packing.page_size = 2;
+  const Expected<Plan> plan = context.packedPagesPlan(packing);
+  ASSERT_TRUE(isOk(plan.status()));
+  const tegula_tensor tensors[] = {tensor(lengths, TEGULA_I32, {2}),     tensor(table, TEGULA_I32, {2, 2}),
+                                   tensor(of_q, TEGULA_I32, {3}),        tensor(begin, TEGULA_I32, {3}),
+                                   tensor(end, TEGULA_I32, {3}),         tensor(pages, TEGULA_I32, {4}),
+                                   tensor(page_lengths, TEGULA_I32, {4})};
+  const std::vector<tegula_argument> arguments = {argument(tensors[0]),  argument(tensors[1]), argument(tensors[2]),
+                                                  argument(int32_t(-1)), argument(int32_t(0)), argument(tensors[3]),
+                                                  argument(tensors[4]),  argument(tensors[5]), argument(tensors[6])};
+  alignas(64) std::byte workspace[64];
+  const Expected<int64_t> bytes = plan->workspace({{"sequences", 2}});
+  ASSERT_TRUE(isOk(bytes.status()));
+  ASSERT_EQ(*bytes, int64_t(sizeof workspace));
+  auto launching = make<tegula_launch_args>();
+  launching.arguments = arguments.data();
+  launching.argument_count = uint32_t(arguments.size());
+  launching.workspace = workspace;
+  launching.workspace_bytes = sizeof workspace;
+  ASSERT_TRUE(isOk(plan->launch(launching)));
+  EXPECT_THAT(begin, ElementsAre(0, 4, 4));
+  EXPECT_THAT(end, ElementsAre(3, 5, 6));
+  EXPECT_THAT(pages, ElementsAre(4, 0, 2, -1));
+  EXPECT_THAT(page_lengths, ElementsAre(2, 1, 2, 0));
+
+  auto attention = make<tegula_attention_problem>();
+  attention.dtype = TEGULA_F32;
+  attention.head_dim = 1;
+  attention.variants = TEGULA_KEY_INTERVALS;
+  attention.page_size = 2;
+  const tegula_tensor intervals[] = {tensor(begin, TEGULA_I32, {1, 3}), tensor(end, TEGULA_I32, {1, 3})};
+  auto args = make<tegula_forward_args>();
+  args.q = tensor(q.data(), TEGULA_F32, {1, 1, 3, 1});
+  args.k = tensor(k.data(), TEGULA_F32, {5, 1, 2, 1});
+  args.v = tensor(v.data(), TEGULA_F32, {5, 1, 2, 1});
+  args.o = tensor(o.data(), TEGULA_F32, {1, 1, 3, 1});
+  args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, 3});
+  args.variant_tensors = intervals;
+  args.variant_tensor_count = 2;
+  args.page_table = tensors[5];
+  args.page_lengths = tensors[6];
+  ASSERT_TRUE(isOk(context.forward(attention, args)));
+  EXPECT_THAT(o, ElementsAre(3, 10, 15));
+  attention.backward = 1;
+  EXPECT_THAT(context.supports(attention).message(), HasSubstr("page_size is 2 and the problem has a backward pass"));
+}
+
 /// The keys of a sequence are split in two. Merged, the parts are the whole.
 TEST(Call, MergesParts) {
   const Context context = makeContext();
@@ -887,7 +944,7 @@ TEST(Call, MergesParts) {
     ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
   for (size_t n = 0; n < lse.size(); ++n)
     ASSERT_NEAR(lse[n], sequence.lse[n], 1e-6) << n;
-  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_rotary or _create_packed made it"));
+  EXPECT_THAT(plan->forward(sequence.forward()).message(), HasSubstr("_create_packed or _create_packed_pages made it"));
   merging.value_dim = 600;
   EXPECT_THAT(context.mergePlan(merging).status().message(), HasSubstr("argument 'value_dim': it is 600"));
   merging.dtype = TEGULA_I8;

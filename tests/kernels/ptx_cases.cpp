@@ -115,6 +115,12 @@ std::vector<PtxCase> testing::optionCases() {
     addDecoding(cases, {.dtype = bf16, .head_dim = 576, .value_dim = 512, .latent = true, .page_size = page_size});
   }
   addKernels(cases, "sm_90a ", packedIntervals());
+  for (int page_size : {16, 256}) {
+    addKernels(cases, "sm_90a pages=" + std::to_string(page_size) + " ", packedPages({.page_size = page_size}));
+    for (int head_dim : {64, 128})
+      addPlan(cases, "pages=" + std::to_string(page_size),
+              {.head_dim = head_dim, .value_dim = head_dim, .variant = keyIntervals(), .page_size = page_size});
+  }
   return cases;
 }
 

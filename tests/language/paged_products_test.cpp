@@ -9,6 +9,8 @@ namespace {
 constexpr int64_t kHeads = 2, kHead = 1, kPages = 7, kDepth = 64, kTileRows = 64, kEntries = 6;
 constexpr int32_t kTables[][kEntries] = {{3, 0, 6, 1, 2, 5}, {-1, 2, 7, 4, 0, 1}, {5, 5, 5, -9, 1 << 30, 6}};
 constexpr int64_t kSequences = std::size(kTables);
+/// Rows that pages have, if they are limited.
+constexpr int32_t kLengths[][kEntries] = {{16, 3, 0, 100, 8, 1}, {5, 9, 16, -4, 0, 15}, {2, 7, 16, 16, 16, 1 << 30}};
 
 /// A pool, as [heads, pages, rows of a page, columns] with any strides.
 struct Pool {
@@ -28,20 +30,23 @@ struct Pool {
 };
 
 /// The rows of sequence `p`: the first element of each that exists, in order.
-std::vector<int64_t> rowsOf(int64_t p, const Pool &pool, int64_t page, int64_t length) {
+std::vector<int64_t> rowsOf(int64_t p, const Pool &pool, int64_t page, int64_t length, bool areLimited) {
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < std::min(length, kEntries * page); ++i)
-    if (int64_t place = kTables[p][i / page]; place >= 0 && place < kPages && i % page < pool.rows)
+    if (int64_t place = kTables[p][i / page];
+        place >= 0 && place < kPages && i % page < pool.rows && (!areLimited || i % page < kLengths[p][i / page]))
       rows.push_back(pool.elementOf(place, i % page, 0));
   return rows;
 }
 
 /// X^T X over the rows of each sequence. A row of another sequence would reach all sums.
-void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma) {
+void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited = false) {
   SCOPED_TRACE(::testing::Message() << "pages of " << page << ", " << pool.rows << " rows held, strides "
                                     << pool.strides[0] << ", " << pool.strides[1] << ", " << pool.strides[2]);
-  auto kernel = [=](View Table, View Length, View X, View W) {
-    View x = paged(X.at(kHead), Table.at(programId(0)), page).rows(0, Length.gather(0));
+  auto kernel = [=](View Table, View Lengths, View Length, View X, View W) {
+    View table = Table.at(programId(0)), head = X.at(kHead);
+    View all = areLimited ? paged(head, table, Lengths.at(programId(0)), page) : paged(head, table, page);
+    View x = all.rows(0, Length.gather(0));
     Var w = fill({kDepth, kDepth}, 0.0);
     for (Value i : range(0, x.dim(0), kTileRows)) {
       Value tile = x.load({i, 0}, {kTileRows, kDepth});
@@ -49,8 +54,8 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
     }
     W.at(programId(0)).store(0, w);
   };
-  Expected<Program> program = record("weights", kernel, TensorArg{"table", i32, 2}, TensorArg{"length", i64, 1},
-                                     TensorArg{"x", bf16, 4}, TensorArg{"w", f32, 3});
+  Expected<Program> program = record("weights", kernel, TensorArg{"table", i32, 2}, TensorArg{"lengths", i32, 2},
+                                     TensorArg{"length", i64, 1}, TensorArg{"x", bf16, 4}, TensorArg{"w", f32, 3});
   ASSERT_TRUE(program.ok()) << program.status().message();
   const std::string boxes = "cp.async.bulk.tensor.5d.shared::cluster";
   EXPECT_EQ(ptxOf(*program).find(boxes) != std::string::npos, isLoadedByTma);
@@ -58,26 +63,27 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
   Matrix x({pool.size()});
   for (int64_t i = 0; i < pool.size(); ++i)
     x(i) = i % 2 ? INFINITY : NAN;
-  Array<int32_t> table({kSequences, kEntries});
+  Array<int32_t> table({kSequences, kEntries}), of_pages({kSequences, kEntries});
   for (int64_t p = 0; p < kSequences; ++p) {
     std::copy_n(kTables[p], kEntries, &table(p, 0));
-    for (int64_t row : rowsOf(p, pool, page, length))
+    std::copy_n(kLengths[p], kEntries, &of_pages(p, 0));
+    for (int64_t row : rowsOf(p, pool, page, length, areLimited))
       for (int64_t j = 0; j < kDepth; ++j)
         x(row + j) = float((row / 64 * 3 + j) % 5 - 2);
   }
   Array<int64_t> lengths({1}, length);
   Array<float> w({kSequences, kDepth, kDepth}, 7.0f);
-  OnDevice<int32_t> on_table(table);
+  OnDevice<int32_t> on_table(table), on_pages(of_pages);
   OnDevice<int64_t> on_length(lengths);
   OnDevice<Bf16> on_x(x);
   OnDevice<float> on_w(w);
-  launch(*program, {.x = kSequences}, {on_table.ref(), on_length.ref(), pool.of(on_x), on_w.ref()});
+  launch(*program, {.x = kSequences}, {on_table.ref(), on_pages.ref(), on_length.ref(), pool.of(on_x), on_w.ref()});
   ASSERT_TRUE(on_w.readBack()) << "memory outside an array was written";
   for (int64_t p = 0; p < kSequences; ++p)
     for (int64_t i = 0; i < kDepth; ++i)
       for (int64_t j = 0; j < kDepth; ++j) {
         double sum = 0;
-        for (int64_t row : rowsOf(p, pool, page, length))
+        for (int64_t row : rowsOf(p, pool, page, length, areLimited))
           sum += double(x(row + i)) * double(x(row + j));
         ASSERT_EQ(w(p, i, j), sum) << p << ": " << i << ", " << j;
       }
@@ -105,6 +111,12 @@ TEST(PagedProducts, HeadsBetweenRowsOrPages) {
 TEST(PagedProducts, PagesWithFewerOrMoreRows) {
   checkProducts(headsOutside(11), 16, 90, true);
   checkProducts(headsOutside(40), 32, 150, true);
+}
+
+TEST(PagedProducts, LengthsOfPages) {
+  for (int page : {8, 16, 64})
+    checkProducts(headsOutside(page), page, 5 * page + 3, true, true);
+  checkProducts(headsOutside(4), 4, 22, false, true);
 }
 
 /// A page that begins between two rows of the one before has no map, and rows of 4 no box.

@@ -250,6 +250,38 @@ TEST_P(Pages, SumsOfPages) {
     }
 }
 
+TEST_P(Pages, LengthsLimitTheRowsOfPages) {
+  constexpr int64_t rows = kEntries * kHeld;
+  constexpr int32_t lengths[][kEntries] = {
+      {4, 1, 0, -3}, {std::numeric_limits<int32_t>::max(), 3, std::numeric_limits<int32_t>::min(), 2}};
+  auto pool = Array<float>::random({kPages, kHeld, kColumns}, 10);
+  for (const auto &of_pages : lengths) {
+    Array<int32_t> place({kEntries}), length({kEntries});
+    std::ranges::copy(kTables[0], place.data.begin());
+    std::ranges::copy(of_pages, length.data.begin());
+    auto y = Array<float>::random({kPages, kHeld, kColumns}, 11), stored = y;
+    Array<float> loaded({rows, kColumns}), gathered({rows, kColumns});
+    run(
+        [](View Table, View Lengths, View Pool, View Y, View Loaded, View Gathered) {
+          View all = paged(Pool, Table, Lengths, kHeld);
+          Loaded.store(0, all.load(0, {rows, kColumns}, 7.5));
+          Gathered.store(0, all.gather(asColumn(iota(rows)), asRow(iota(kColumns))));
+          paged(Y, Table, Lengths, kHeld).store(0, fill({rows, kColumns}, 1.5));
+        },
+        place, length, pool, y, loaded, gathered);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < kColumns; ++j) {
+        const bool exists = row % kHeld < of_pages[row / kHeld];
+        const float element = pool(place(row / kHeld), row % kHeld, j);
+        ASSERT_EQ(loaded(row, j), exists ? element : 7.5f) << row << ", " << j;
+        ASSERT_EQ(gathered(row, j), exists ? element : 0.f) << row << ", " << j;
+        if (exists)
+          stored(place(row / kHeld), row % kHeld, j) = 1.5;
+      }
+    expectSameBits(y, stored);
+  }
+}
+
 /// X^T X over the rows of pages: absent rows meet rows of the matrix in one sum.
 void checkProducts(int lanes, int64_t columns, int64_t pages, int64_t held, int page, Array<int32_t> table,
                    int64_t length) {

@@ -202,7 +202,10 @@ private:
     if (node.page == 0)
       return pool;
     const int page = static_cast<int>(node.page);
-    return node.table < 0 ? packed(pool, page) : paged(pool, views_[size_t(node.table)], page);
+    if (node.table < 0)
+      return packed(pool, page);
+    const View &table = views_[size_t(node.table)];
+    return node.lengths < 0 ? paged(pool, table, page) : paged(pool, table, views_[size_t(node.lengths)], page);
   }
   View view(const Node &node) {
     View whole = views_[size_t(node.tensor)];

@@ -110,6 +110,7 @@ struct Node {
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
   int64_t page = 0;               ///< Rows of a page, if the first dimension of the tensor are pages; otherwise 0.
   int table = -1;                 ///< Index of the tensor that says where page i is; -1 if it is place i.
+  int lengths = -1;               ///< Index of the tensor that says how many rows page i has; -1 if nothing does.
   std::vector<int> rows = {};     ///< Ids of the begin and the end of the rows that the node sees; empty for all rows.
   Region then = {}, otherwise = {};
 };

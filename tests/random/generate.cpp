@@ -295,6 +295,7 @@ private:
       shape.push_back(extent(node.shape[axis]));
     node.tensor = addTensor({.dtype = node.dtype, .shape = shape});
     node.table = c_.chance(70) ? input(i32, {4}) : -1;
+    node.lengths = node.table >= 0 && c_.chance(40) ? input(i32, {4}) : -1;
     chooseRows(node);
   }
 

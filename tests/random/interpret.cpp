@@ -342,7 +342,10 @@ private:
       if (at[0] < 0 || at[0] >= size)
         return -1;
       const int64_t page = at[0] / node.page, row = at[0] % node.page;
-      at[0] = node.table < 0 ? page : static_cast<int64_t>(state_.memory[size_t(node.table)][size_t(page)].lo);
+      const auto numberAt = [&](int numbers) { return int64_t(state_.memory[size_t(numbers)][size_t(page)].lo); };
+      if (node.lengths >= 0 && row >= numberAt(node.lengths))
+        return -1;
+      at[0] = node.table < 0 ? page : numberAt(node.table);
       at.insert(at.begin() + 1, row);
     }
     if (node.perInstance)

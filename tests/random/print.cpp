@@ -191,8 +191,8 @@ private:
   std::string view(const Node &node) {
     std::string text = "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "");
     if (node.page > 0)
-      text = (node.table < 0 ? "packed(" + text : "paged(" + text + ", t" + std::to_string(node.table)) + ", " +
-             std::to_string(node.page) + ")";
+      text = (node.table < 0 ? "packed(" + text : "paged(" + text + ", t" + std::to_string(node.table)) +
+             (node.lengths < 0 ? ", " : ", t" + std::to_string(node.lengths) + ", ") + std::to_string(node.page) + ")";
     return text + (node.rows.empty() ? "" : ".rows(" + names_[node.rows[0]] + ", " + names_[node.rows[1]] + ")");
   }
   std::string operand(const Node &node, size_t index) { return names_[node.operands[index]]; }

@@ -320,3 +320,22 @@ func.func @rows_in_pages(%x: !tile.view<3xf32> {tile.name = "x"}, %table: !tile.
   tile.store %tile, %y[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// A row after the length of its page is skipped.
+// CHECK-LABEL: func.func @pages_of_some_rows
+// CHECK: scf.for %[[ROW:.*]] =
+// CHECK: %[[PAGE:.*]] = scf.if %{{.*}} -> (i32)
+// CHECK: %[[ENTRY:.*]] = scf.if %{{.*}} -> (i32)
+// CHECK: %[[LENGTH:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
+// CHECK: arith.cmpi slt, %{{.*}}, %[[LENGTH]] : index
+// CHECK: scf.if
+// CHECK: vector.load
+func.func @pages_of_some_rows(%x: !tile.view<3xf32> {tile.name = "x"}, %table: !tile.view<1xi32> {tile.name = "table"}, %lengths: !tile.view<1xi32> {tile.name = "lengths"}, %y: !tile.view<2xf32> {tile.name = "y", tile.written}) {
+  %c0 = arith.constant 0 : index
+  %rows = tile.pages %x[%table] lengths %lengths page 16 : !tile.view<3xf32>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<2xf32>
+  %tile = tile.load %rows[%c0, %c0] : !tile.view<2xf32> -> tensor<4x16xf32>
+  tile.store %tile, %y[%c0, %c0] : tensor<4x16xf32>, !tile.view<2xf32>
+  return
+}

@@ -144,6 +144,22 @@ func.func @a_table_without_a_page(%v: !tile.view<3xf32>, %table: !tile.view<1xi3
 
 // -----
 
+func.func @lengths_of_i64(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %lengths: !tile.view<1xi64>) {
+  // expected-error @+1 {{'tile.pages' op has a list of lengths of '!tile.view<1xi64>'; a list of lengths is a view of i32 of rank 1}}
+  %0 = tile.pages %v[%table] lengths %lengths page 16 : !tile.view<3xf32>, !tile.view<1xi32>, !tile.view<1xi64> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
+func.func @lengths_without_a_table(%v: !tile.view<3xf32>, %lengths: !tile.view<1xi32>) {
+  // expected-error @+1 {{'tile.pages' op has lengths of pages but no table; say which pages these are}}
+  %0 = "tile.pages"(%v, %lengths) <{operandSegmentSizes = array<i32: 1, 0, 1>, page = 16 : i64}> : (!tile.view<3xf32>, !tile.view<1xi32>) -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
 func.func @pages_in_pages(%v: !tile.view<4xf32>, %i: index) {
   %0 = tile.pages %v page 16 : !tile.view<4xf32> -> !tile.view<3xf32>
   %1 = tile.rows %0[%i, %i] : !tile.view<3xf32>

@@ -289,7 +289,12 @@ typedef struct tegula_attention_problem {
    * The text is needed during the call only. */
   const char *variant_text;
   int32_t scores_output; /* TEGULA_SCORES_NONE, or what the forward pass writes to `scores`. */
-  int32_t reserved; /* 0 */
+  /* Not 0: k and v are pages with this number of rows, k [pages, kv_heads, page_size, head_dim] and v [pages, kv_heads,
+   * page_size, value_dim]. All entries of the batch share one row of keys: key j is row j % page_size of page
+   * page_table[j / page_size] (tegula_forward_args), and seqlen_k is the number of entries times page_size. With
+   * TEGULA_KEY_INTERVALS each query sees the keys of its sequence (tegula_plan_create_packed_pages). Forward only,
+   * without block_mask, product_dim and scores_output. */
+  int32_t page_size;
   /* NULL, or fields of the schedules of all kernels, such as "block_m=128 block_n=64"; the other fields are chosen
    * (docs/kernels.md). The text is needed during the call only. */
   const char *schedule;
@@ -345,6 +350,10 @@ typedef struct tegula_forward_args {
   tegula_tensor diagonal_offset;
   /* f32 [batch, heads, seqlen_q, seqlen_k], written, if the problem has scores_output; otherwise all 0. */
   tegula_tensor scores;
+  /* If the problem has page_size, i32 [entries] each, otherwise all 0: the page of each page_size keys, and how many of
+   * these exist, as the first rows of the page. A page that k or v does not have, such as -1, has no rows. What does not
+   * exist is not read: it is 0, for a query that sees it. */
+  tegula_tensor page_table, page_lengths;
 } tegula_forward_args;
 
 /* Arguments of the backward pass, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). The forward pass
@@ -675,8 +684,33 @@ tegula_status tegula_plan_create_rotary(tegula_context *context, const tegula_ro
  * after the last sequence sees nothing. */
 tegula_status tegula_plan_create_packed(tegula_context *context, tegula_plan **plan, tegula_error **error);
 
+typedef struct tegula_packed_pages_problem {
+  uint32_t struct_size;
+  int32_t page_size;    /* At least 1. */
+  int32_t page_offsets; /* Not 0: the pages of all sequences stand one after another in the table. */
+  int32_t reserved;     /* 0 */
+} tegula_packed_pages_problem;
+
+/* Makes a plan for tegula_plan_launch. It puts the pages of sequences into one row of keys, and writes which of them the
+ * queries of tegula_plan_create_packed see: what a problem with TEGULA_KEY_INTERVALS and page_size takes. Its arguments
+ * are, in this order:
+ *
+ *   lengths       i32 [sequences]: the keys of each sequence
+ *   page_table    i32 [sequences, room]: the pages of each sequence; with page_offsets i32 [room]
+ *   page_offsets  i32 [sequences + 1], if the problem has them: the first entry of each sequence in page_table, and the
+ *                 end of the last one
+ *   offsets_q, left, right  as of tegula_plan_create_packed
+ *   begin, end              i32 [queries], written: the keys that a query sees
+ *   pages, page_lengths     i32 [entries], written: page_table and page_lengths of tegula_forward_args. Sequences have as
+ *                           many entries as their keys need; what is left has no keys
+ *
+ * What a sequence has no pages for does not exist. All numbers are read on the device. The workspace depends on the size
+ * `sequences`. */
+tegula_status tegula_plan_create_packed_pages(tegula_context *context, const tegula_packed_pages_problem *problem,
+                                              tegula_plan **plan, tegula_error **error);
+
 /* The functions below are for plans of tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append,
- * _create_rotary and _create_packed. */
+ * _create_rotary, _create_packed and _create_packed_pages. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

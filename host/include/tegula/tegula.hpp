@@ -70,8 +70,9 @@ public:
     Status status = call(tegula_plan_workspace_bytes, plan_.get(), sizes.begin(), sizes.size(), &bytes);
     return status.ok() ? Expected<int64_t>(bytes) : status;
   }
-  /// Launches a plan of Context::mergePlan, decodePlan, appendPlan, rotaryPlan or packedPlan, with the arguments of
-  /// tegula_plan_create_merge, _create_decode, _create_append, _create_rotary or _create_packed.
+  /// Launches a plan of Context::mergePlan, decodePlan, appendPlan, rotaryPlan, packedPlan or packedPagesPlan, with the
+  /// arguments of tegula_plan_create_merge, _create_decode, _create_append, _create_rotary, _create_packed or
+  /// _create_packed_pages.
   Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
   /// Returns the bytes that prepare() writes for launches of these sizes.
   Expected<int64_t> preparedBytes(std::initializer_list<tegula_size> sizes) const {
@@ -111,6 +112,9 @@ public:
     return made(tegula_plan_create_rotary, &problem);
   }
   Expected<Plan> packedPlan() const { return made(tegula_plan_create_packed); }
+  Expected<Plan> packedPagesPlan(const tegula_packed_pages_problem &problem) const {
+    return made(tegula_plan_create_packed_pages, &problem);
+  }
   Status supports(const tegula_attention_problem &problem) const {
     return call(tegula_supports, context_.get(), &problem);
   }
@@ -192,8 +196,8 @@ template <class DataType> int32_t dtypeOf(const DataType &type) {
     int code, bits;
     int32_t dtype;
   };
-  constexpr Row rows[] = {{floating, 32, TEGULA_F32}, {floating, 16, TEGULA_F16}, {bfloat, 16, TEGULA_BF16},
-                          {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},  {integer, 8, TEGULA_I8},
+  constexpr Row rows[] = {{floating, 32, TEGULA_F32}, {floating, 16, TEGULA_F16},     {bfloat, 16, TEGULA_BF16},
+                          {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},      {integer, 8, TEGULA_I8},
                           {boolean, 8, TEGULA_I8},    {float8_e4m3fn, 8, TEGULA_E4M3}};
   for (const Row &row : rows)
     if (type.code == row.code && type.bits == row.bits && type.lanes == 1)

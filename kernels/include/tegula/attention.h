@@ -65,6 +65,12 @@ struct AttentionProblem {
   /// Each call gives a number that is added to the diagonal (AttentionForward::diagonal_offset): that of the causal
   /// mask and of all parts of the variant. Keys and values of a past then need no plan of their own.
   bool diagonal_offset = false;
+  /// 0, or the rows of a page. k is then [pages, kv_heads, page_size, head_dim] and v [pages, kv_heads, page_size,
+  /// value_dim], with any strides. All entries of the batch share one row of keys: key j is row j % page_size of page
+  /// AttentionForward::page_table[j / page_size], so that seqlen_k is the number of entries times page_size. A variant
+  /// such as keyIntervals() says which of the keys a query sees; packed.h has it for sequences. Forward only. Needs
+  /// flash2, and has neither a block mask, products nor a scores_output.
+  int page_size = 0;
   /// The shape for which schedules are looked up, tuned ones and those of the table. Launches of other shapes are as
   /// correct.
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
@@ -109,6 +115,10 @@ struct AttentionForward {
   TensorRef diagonal_offset = {};
   /// f32 [batch, heads, seqlen_q, seqlen_k], written. Given exactly if AttentionProblem::scores_output is not `none`.
   TensorRef scores = {};
+  /// i32 [entries] each, on the device, given exactly if AttentionProblem::page_size is not 0: the page of each
+  /// page_size keys, and how many of these exist, as the first rows of the page. A page that k or v does not have, such
+  /// as -1, has no rows. What does not exist is not read: it is 0, for a query that sees it.
+  TensorRef page_table = {}, page_lengths = {};
 };
 
 /// The arguments of a backward launch, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). forward wrote o

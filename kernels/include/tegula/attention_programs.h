@@ -80,6 +80,7 @@ struct AttentionConfig {
   bool sinks = false;                              ///< As in AttentionProblem.
   ScoresOutput scores_output = ScoresOutput::none; ///< As in AttentionProblem.
   bool diagonal_offset = false;                    ///< As in AttentionProblem.
+  int page_size = 0;                               ///< As in AttentionProblem.
   int kept_of_256 = 256; ///< 256 times the probability of keeping an element of P; 256: no dropout.
 
   /// Returns true if program instances take their blocks of queries from a counter.
@@ -144,7 +145,9 @@ Expected<Program> recordStandardOutput(const AttentionConfig &config);  ///< o =
 Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 
 // With sinks, the programs of the forward pass of flash2 also take `sinks`, f32 [heads].
-// With dropsOut(), the programs of flash2 that compute P also take `dropout_state`, i64 [2]: seed and offset.
+// With pages, they take k [kv_heads, pages, page_size, head_dim] and v [kv_heads, pages, page_size, value_dim], and
+// also `page_table` and `page_lengths`, i32 [entries]. With dropsOut(), the programs of flash2 that compute P also take
+// `dropout_state`, i64 [2]: seed and offset.
 
 /// Records Algorithm 1 of Dao 2023. With isDynamic(), it also takes `counter`, i32 [1], which a launch sets to 0.
 Expected<Program> recordFlash2Forward(const AttentionConfig &config);

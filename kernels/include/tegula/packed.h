@@ -21,4 +21,26 @@ namespace tegula {
 /// others.
 Expected<PlanSpec> packedIntervals() noexcept;
 
+/// Pages that hold the keys of packed queries.
+struct PackedPagesProblem {
+  int page_size = 0;
+  bool page_offsets = false; ///< The pages of all sequences stand one after another in the table.
+};
+
+/// Describes the plan that puts the pages of sequences into one row of keys, and writes which of them packed queries
+/// see. A problem with the variant keyIntervals() and this page_size (AttentionProblem) then computes attention of all
+/// sequences in one launch. Its arguments, in this order:
+///
+///   lengths        i32 [sequences]: the keys of each sequence
+///   page_table     i32 [sequences, room]: the pages of each sequence; with page_offsets i32 [room]
+///   page_offsets   i32 [sequences + 1], if the problem has them: the first entry of each sequence in page_table, and
+///                  the end of the last one
+///   offsets_q, left, right, begin, end   as above
+///   pages, page_lengths   i32 [entries], written: AttentionForward::page_table and page_lengths. Sequences have as
+///   many
+///                  entries as their keys need; what is left of `entries` has no keys
+///
+/// What a sequence has no pages for does not exist. All numbers are read on the device, as above.
+Expected<PlanSpec> packedPages(const PackedPagesProblem &problem) noexcept;
+
 } // namespace tegula

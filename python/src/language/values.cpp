@@ -240,8 +240,11 @@ void bindView(nb::class_<View> &type) {
 
 void bindViewFunctions(nb::module_ &module) {
   module.def(
-      "paged", [](const View &pool, const View &table, int page) { return paged(pool, table, page, here()); },
-      nb::arg("pool"), nb::arg("table"), nb::arg("page"));
+      "paged",
+      [](const View &pool, const View &table, int page, const std::optional<View> &lengths) {
+        return lengths ? paged(pool, table, *lengths, page, here()) : paged(pool, table, page, here());
+      },
+      nb::arg("pool"), nb::arg("table"), nb::arg("page"), nb::arg("lengths") = nb::none());
   module.def(
       "packed", [](const View &view, std::optional<int> group) { return packed(view, group, here()); }, nb::arg("view"),
       nb::arg("group") = nb::none());

@@ -229,7 +229,7 @@ static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoad
     Value ofView = t.s.add(first, box);
     const tile::RowInPages place = view.rowInPages(t.s, ofView, program);
     Value left = t.s.add(place.row, t.s.sub(view.sizes.front(), ofView)), none = t.s.index(0);
-    Value count = t.s.select(place.exists, t.s.min(left, view.pages->held), none);
+    Value count = t.s.select(place.exists, t.s.min(left, place.held), none);
     Value page = t.s.select(place.exists, t.s.mul(place.page, toNext), none);
     Value row = t.s.toI32(place.row), end = t.s.add(page, count);
     boxes.push_back(tile);

@@ -499,6 +499,43 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 
 // -----
 
+// If pages have lengths, the lane reads the length of each page, too. Its rows end there.
+// CHECK-LABEL: func.func @pages_of_some_rows(
+// CHECK: scf.for
+// CHECK: %[[PAGE:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: %[[LENGTH:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: %[[HELD:.*]] = arith.minsi %{{.*}}, %[[LENGTH]] : index
+// CHECK: %[[HAS_ROW:.*]] = arith.cmpi slt, %[[ROW:.*]], %[[LENGTH]] : index
+// CHECK: %[[IN_PAGE:.*]] = arith.andi %{{.*}}, %[[HAS_ROW]] : i1
+// CHECK: %[[EXISTS:.*]] = arith.andi %{{.*}}, %[[IN_PAGE]] : i1
+// CHECK: %[[LEFT:.*]] = arith.minsi %{{.*}}, %[[HELD]] : index
+// CHECK: arith.select %[[EXISTS]], %[[LEFT]], %c0
+// CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared::cluster
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
+  func.func @pages_of_some_rows(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %lengths: !tile.view<1xi32>, %n: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %c32 = arith.constant 32 : index
+        %rows = tile.pages %pool[%table] lengths %lengths page 16 : !tile.view<3xbf16>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        scf.for %j = %c0 to %n step %c32 {
+          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // Rows of a matrix in a tensor of four dimensions count through its first dimension, too, because a map has five. An
 // index outside that dimension has no rows. The division of strides comes before all loops.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 2, 64, 32>]
