@@ -2,6 +2,7 @@
 #include "compiler/driver/CommonPath.h"
 #include "compiler/driver/Program.h"
 #include "compiler/driver/Report.h"
+#include "compiler/sm/Roles.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Steps.h"
 
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tegula {
@@ -31,9 +33,11 @@ std::string nameOf(Value view) {
 class LoopOrderText {
 public:
   LoopOrderText(scf::ForOp loop, StringRef list) : loop_(loop) {
-    text_ = llvm::formatv("\nloop at {0}, steps \"{1}\"\n", placeOf(loop.getLoc()), list);
+    const sm::RoleRef role = *sm::roleOf(loop);
+    text_ = llvm::formatv("\nloop at {0}{1}, steps \"{2}\"\n", placeOf(loop.getLoc()),
+                          role.number() == 0 ? "" : " of the role " + role.name().str(), list);
     if (llvm::Expected<sm::StepList> steps = sm::parseSteps(list))
-      nameMmas(*steps);
+      nameSteps(*steps);
     else
       llvm::consumeError(steps.takeError());
     addBlock(*loop.getBody());
@@ -51,12 +55,22 @@ private:
     std::string name() const { return label + (isDelayed ? "@1" : ""); }
   };
 
-  /// Names the MMAs, which start in the order of the list, and those that are in flight when an iteration begins.
-  void nameMmas(ArrayRef<sm::Step> steps) {
+  /// Names the MMAs, which start in the order of the list, and those that are in flight when an iteration begins. Other
+  /// ops of the list have their labels.
+  void nameSteps(ArrayRef<sm::Step> steps) {
+    llvm::StringSet<> others;
+    loop_.walk([&](Operation *op) {
+      if (auto label = op->getAttrOfType<StringAttr>(tile::label); label && !isa<sm::AsyncProduct>(op))
+        others.insert(label.getValue());
+    });
     auto mmas = loop_.getBody()->getOps<sm::AsyncProduct>();
-    auto starts = llvm::make_filter_range(steps, [](auto &step) { return step.kind == sm::Step::Kind::start; });
+    auto starts = llvm::make_filter_range(
+        steps, [&](auto &step) { return step.kind == sm::Step::Kind::start && !others.contains(step.label); });
     for (auto [step, mma] : llvm::zip(starts, mmas))
       mmas_[mma.getHandle()] = {step.label, step.isDelayed};
+    for (const sm::Step &step : steps)
+      if (others.contains(step.label))
+        others_[step.label] = step.isDelayed;
     for (auto [carried, yielded] : llvm::zip(loop_.getRegionIterArgs(), loop_.getYieldedValues()))
       if (auto known = mmas_.find(yielded); known != mmas_.end())
         mmas_[carried] = {std::string(known->second.label), /*isDelayed=*/true};
@@ -97,11 +111,19 @@ private:
     else if (auto await = dyn_cast<sm::AwaitOp>(op))
       addAwait(await);
     else if (auto add = dyn_cast<sm::TmaAddOp>(op))
-      addRow("tma_add", nameOf(add.getTensor()), op->getLoc());
+      addRow("tma_add", nameOf(add.getTensor()) + (isLate(op) ? "@1" : ""), op->getLoc());
     else if (sm::orderOf(op).meeting == sm::Meeting::role)
       addRow("barrier", "", op->getLoc());
     else if (isa<math::Exp2Op, math::ExpOp>(op))
       addExponentials(op);
+    else if (const std::string label = labelOf(op); !label.empty())
+      addRow(op->getName().stripDialect(), label + (isLate(op) ? "@1" : ""), op->getLoc());
+  }
+
+  /// Returns the label of an op that is no MMA, if the list names it.
+  std::string labelOf(Operation *op) {
+    auto label = op->getAttrOfType<StringAttr>(tile::label);
+    return label && others_.contains(label.getValue()) ? label.str() : "";
   }
 
   /// Adds the waits and arrivals of an op under its name. They are of one channel. Turns are those of the loop.
@@ -124,8 +146,10 @@ private:
            pending == 0 ? name : llvm::formatv("{0}, {1} may run", name, pending).str(), await.getLoc());
   }
 
-  /// Returns true if the op waits for a slot, or releases one, whose tile is one of the iteration before.
+  /// Returns true for an op of the iteration before, such as the wait for a slot with a tile of that iteration.
   bool isLate(Operation *op) {
+    if (const std::string label = labelOf(op); !label.empty())
+      return others_.lookup(label);
     if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op))
       return isReadLate(wait);
     auto release = dyn_cast<sm::ReleaseOp>(op);
@@ -177,6 +201,7 @@ private:
 
   scf::ForOp loop_;
   llvm::MapVector<Value, Mma> mmas_;
+  llvm::StringMap<bool> others_; ///< The other ops of the list by label: true if they are of the iteration before.
   std::string text_;
   int64_t exponentials_ = 0; ///< The number since the last row.
   Location exponentialsAt_ = UnknownLoc::get(loop_.getContext());

@@ -35,8 +35,9 @@ static std::optional<SmallVector<AffineTile>> boxOf(tile::GatherOp gather, Affin
 static void loadBox(tile::GatherOp gather, ArrayRef<AffineTile> box) {
   ImplicitLocOpBuilder b(gather.getLoc(), gather);
   auto position = llvm::map_to_vector(box, [&](const AffineTile &index) { return index.first(b); });
-  gather.replaceAllUsesWith(
-      tile::LoadOp::create(b, gather.getType(), gather.getView(), position, TypedAttr()).getResult());
+  auto load = tile::LoadOp::create(b, gather.getType(), gather.getView(), position, TypedAttr());
+  tile::inheritAttributes(load, gather);
+  gather.replaceAllUsesWith(load.getResult());
   gather.erase();
 }
 

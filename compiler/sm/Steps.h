@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Step lists: the order in which the MMAs of an iteration start, as one line that a person can read and write.
+// Step lists: the order in which the MMAs and other labelled ops of an iteration start, as one line that a person can
+// read and write.
 //
 //     list := step+
 //     step := label | label "@1" | label ".end@1" | label ".lhs" | label ".rhs" | "<" | ">"
 //
-// A label (`tile.label`) stands for the start of its MMA. `@1` means: of the iteration before. `label.end@1` lets the
+// A label (`tile.label`) stands for the start of its MMA, load, store, addition or gather. `@1` means: of the iteration
+// before. `label.end@1` lets the
 // MMA run into the next iteration, which adds to the same accumulators. `label.lhs` and `label.rhs` stand for the
 // write of an operand that warpgroups compute and exchange through shared memory. Warpgroups run what is between `<`
 // and `>` one after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration
@@ -22,8 +24,8 @@ struct Step {
   enum class Kind : uint8_t { start, end, lhs, rhs, takeTurn, passTurn };
 
   Kind kind = Kind::start;
-  std::string label = {}; ///< The MMA, unless the step is a turn.
-  bool isDelayed = false; ///< True for an MMA of the iteration before (`@1`).
+  std::string label = {}; ///< The op, unless the step is a turn.
+  bool isDelayed = false; ///< True for an op of the iteration before (`@1`).
 
   bool isTurn() const { return kind == Kind::takeTurn || kind == Kind::passTurn; }
   bool isWrite() const { return kind == Kind::lhs || kind == Kind::rhs; }

@@ -232,7 +232,8 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   r = request();
   r.target.arch = "sm_90";
   r.schedule.roles = Roles::load;
-  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a and sm_100a have instructions for, not sm_90");
+  expectRefusal(r, ErrorCode::unsupported,
+                "roles is load, which only sm_90a and sm_100a have instructions for, not sm_90");
   r.schedule = {.overlap = Overlap::pingpong};
   expectRefusal(r, ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   r.schedule = {.optimistic_softmax = true};
@@ -382,10 +383,9 @@ TEST(CompileCuda, AScheduleMayHaveAStepList) {
   EXPECT_THAT(loopsOf(compile(r)->text),
               AllOf(StartsWith("loop at program:7, steps \"p0\"\n"), Not(HasSubstr("await reads"))));
   r.schedule.steps = "s p0";
-  expectRefusal(
-      r, ErrorCode::compile_failed,
-      "program:7: error: no loop has MMAs with all labels of steps=\"s p0\"; legal are the labels of the MMAs "
-      "of one loop\nprogram:7: note: this loop has p0");
+  expectRefusal(r, ErrorCode::compile_failed,
+                "program:7: error: no loop has all labels of steps=\"s p0\"; legal are the labels of one loop\n"
+                "program:7: note: this loop of the role 'compute' has p0");
   r.schedule.steps = "p0@2";
   expectRefusal(
       r, ErrorCode::invalid_argument,

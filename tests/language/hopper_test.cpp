@@ -345,7 +345,7 @@ TEST(Hopper, AWrongStepListIsRefusedAtTheLoop) {
       {.program = program->text, .schedule = {}, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
   ASSERT_FALSE(artifact.ok());
   EXPECT_THAT(artifact.status().message(), HasSubstr("hopper_programs.cpp:"));
-  EXPECT_THAT(artifact.status().message(), HasSubstr("the step list starts an MMA before another one that it needs"));
+  EXPECT_THAT(artifact.status().message(), HasSubstr("the list has a step before another one that it needs"));
 }
 
 /// A producer loads the tiles of a loop before those after it, so consumers must not wait for these before the loop.

@@ -27,8 +27,10 @@ static sm::SharedType sharedType(RankedTensorType tile, ArrayRef<int64_t> shape)
 static sm::LoadSharedOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
   OpBuilder b(load);
   RankedTensorType type = load.getResult().getType();
-  return sm::LoadSharedOp::create(b, load.getLoc(), sharedType(type, shape), load.getView(), load.getPosition(),
-                                  type.getShape());
+  auto fetch = sm::LoadSharedOp::create(b, load.getLoc(), sharedType(type, shape), load.getView(), load.getPosition(),
+                                        type.getShape());
+  tile::inheritAttributes(fetch, load);
+  return fetch;
 }
 
 /// Lets the remaining users of a load read the tile from shared memory, and erases the load.
@@ -326,8 +328,9 @@ void lowerLoadsAndStores(func::FuncOp function) {
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::ToSharedOp::create(b, sharedType(type, type.getShape()), store.getTile());
     int64_t rowsOfWarp = isStoredByWarps(store) ? sm::extentOfWarp(type, /*dim=*/0) : 0;
-    sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
-                          rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
+    auto copy = sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
+                                      rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
+    tile::inheritAttributes(copy, store);
     store.erase();
   });
 }

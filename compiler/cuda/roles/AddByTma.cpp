@@ -162,8 +162,9 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
       auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
       sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
       sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
-      sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()), limitOfColumns(add),
-                           tile::rootOf(add.getView()), at.getCoordinates());
+      auto byTma = sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()), limitOfColumns(add),
+                                        tile::rootOf(add.getView()), at.getCoordinates());
+      tile::inheritAttributes(byTma, add);
     });
   }
 

@@ -198,7 +198,8 @@ sm::ChannelOp cuda::makeChannelToAdder(tile::AtomicAddOp add) {
 void cuda::handToAdder(LocBuilder &b, tile::AtomicAddOp add, sm::ChannelOp channel) {
   const SmallVector<Value> words = Words::make(b, add);
   Value zero = i32(b, 0);
-  sm::ProducerStoreOp::create(b, add.getTile(), channel, zero, zero, words, /*staggered=*/true);
+  auto store = sm::ProducerStoreOp::create(b, add.getTile(), channel, zero, zero, words, /*staggered=*/true);
+  tile::inheritAttributes(store, add);
 }
 
 void cuda::addAdder(tile::AtomicAddOp add, sm::ChannelOp channel) {

@@ -79,10 +79,11 @@ def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
     The role `load` gets the loads, the loops around them and the scalar arithmetic of their positions. The role
     `compute` gets everything else, with a consumer wait before the first use of a tile and a release after the last
     use. A channel has `tile.slots` slots in a loop, and one outside loops. The producer loads the tiles of an iteration
-    in the order in which consumers release them, so it never waits for a late slot while an earlier one is free. Two
-    tiles share one release if the first one goes to registers, every warp releases the second one, and the last use of
-    the first one comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the slot next,
-    and each warp releases the slot.
+    in the order in which consumers release them, so it never waits for a late slot while an earlier one is free. The
+    loop of a role gets the step list that `tile.role_steps = {load = "page k@1"}` has for it. Two tiles share one
+    release if the first one goes to registers, every warp releases the second one, and the last use of the first one
+    comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the slot next, and each warp
+    releases the slot.
 
     The role `transpose` gets the loops around its transposes. It waits for a loaded tile, reads it, releases the slot
     and stores the transpose in a second channel, from which the role `compute` takes it. The warps that compute
@@ -103,9 +104,9 @@ def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
   let summary = "decides in which order the MMAs of each consumer loop start, as a step list";
   let description = [{
     Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none from
-    its author. A step list on the module comes before both: it is for each loop whose MMAs have all of its labels. If
-    there is no such loop, the program is refused. The MMAs have the labels that the program gives them (`tile.label`),
-    or p0, p1, ... in program order.
+    its author. A step list on the module comes before both: it is for each loop of a role whose ops have all of its
+    labels. If there is no such loop, the program is refused. Ops have the labels that the program gives them
+    (`tile.label`), and MMAs without one are p0, p1, ... in program order.
 
     - MMAs that wait for no other MMA of the iteration come first; they then run together.
     - A single MMA whose accumulators are only carried runs on while the next iteration starts (`p0 p0.end@1`), unless
@@ -133,14 +134,15 @@ def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
 }
 
 def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
-  let summary = "brings each consumer loop into the order of its step list";
+  let summary = "brings each loop of a role into the order of its step list";
   let description = [{
-    Ops that depend on a delayed MMA (`@1`), or only receive its tiles, work for the iteration before, all others for
-    the current one. If any op is delayed, the first iteration is peeled, the loop runs from the second one on, and the
-    delayed ops of the last iteration follow the loop. Comparisons of the loop variable with its first value become
-    constants. Within an iteration:
+    Ops that depend on a delayed op (`@1`), only receive its tiles, or compute something for delayed ops alone of what
+    another op of the list has read, work for the iteration before, all others for the current one. If any op is
+    delayed, the first iteration is peeled, the loop runs from the second one on, and the delayed ops of the last
+    iteration follow the loop. Comparisons of the loop variable with its first value become constants. Within an
+    iteration:
 
-    - Each MMA of the list starts after what precedes it in the program and waits for no other MMA than it does.
+    - Each op of the list starts after what precedes it in the program and waits for no other MMA than it does.
     - The rest follows in program order, what needs the fewest waits first. What makes the next operand of a delayed MMA
       in registers comes after the wait for that MMA.
     - A read of a slot to registers comes before the first wait that it does not need, so that the wait hides its

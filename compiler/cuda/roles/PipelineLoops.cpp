@@ -161,6 +161,16 @@ private:
     scf::YieldOp::create(b, passedOn(now));
   }
 
+  /// Clones a delayed op, and before it the views of tensors that it shares with ops of the current iteration.
+  Operation *cloneWithViews(LocBuilder &b, Operation *op, IRMapping &before) {
+    op->walk([&](Operation *inside) {
+      for (Value operand : inside->getOperands())
+        if (isa<tile::ViewType>(operand.getType()) && graph_.isInBody(operand) && !before.contains(operand))
+          cloneWithViews(b, operand.getDefiningOp(), before);
+    });
+    return b.clone(*op, before);
+  }
+
   /// Emits a delayed op of the steady state. What it yields is ready for the current iteration. An MMA that stays in
   /// flight only has to have read its operands.
   void buildDelayed(LocBuilder &b, Operation *op, IRMapping &before, IRMapping &now) {
@@ -170,7 +180,7 @@ private:
                           before.lookup(await.getHandle()), IntegerAttr());
       return;
     }
-    Operation *delayed = b.clone(*op, before);
+    Operation *delayed = cloneWithViews(b, op, before);
     if (auto wait = dyn_cast<sm::ConsumerWaitOp>(delayed); wait && wait.getChannel() == turnsOn_)
       wait.setAlreadyFull(true);
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
@@ -185,7 +195,7 @@ private:
     const bool isLastTile = isa<sm::RolesOp>(loop_->getParentOp());
     for (const LoopOrder::Entry &entry : order_.entries)
       if (entry.op && graph_.isDelayed(entry.op) && !(isLastTile && isa<sm::ReleaseOp>(entry.op)))
-        b.clone(*entry.op, before);
+        cloneWithViews(b, entry.op, before);
     SmallVector<Value> results;
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
       results.push_back(kindOf(number) == Carried::asBefore ? now.lookup(loop_.getRegionIterArg(number))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Pass/Pass.h"
@@ -19,28 +20,29 @@ using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 //===-- The list of a schedule ------------------------------------------------------------------------------------===//
 
-/// Returns true if the MMAs of a loop have all labels of the list.
-static bool haveLabels(const Labels &mmas, ArrayRef<Step> steps) {
-  return llvm::all_of(steps, [&](const Step &step) { return step.isTurn() || mmas.contains(step.label); });
+/// Returns true if the ops of a loop have all labels of the list.
+static bool haveLabels(const Anchors &anchors, ArrayRef<Step> steps) {
+  return llvm::all_of(steps, [&](const Step &step) { return step.isTurn() || anchors.contains(step.label); });
 }
 
-/// Writes the step list of the module on the loops whose MMAs have its labels.
+/// Writes the step list of the module on the loops whose ops have its labels.
 static LogicalResult preset(MutableArrayRef<scf::ForOp> loops, StringAttr text, Location otherwise) {
   llvm::Expected<sm::StepList> steps = sm::parseSteps(text.getValue());
   if (!steps)
     return emitError(otherwise, tile::steps) << " = " << text << ": " << llvm::toString(steps.takeError());
   bool fits = false;
   for (scf::ForOp loop : loops)
-    if (haveLabels(labelledMmas(loop), *steps)) {
+    if (haveLabels(anchorsOf(loop), *steps)) {
       loop->setAttr(tile::steps, text);
       fits = true;
     }
   if (fits)
     return success();
-  InFlightDiagnostic error = emitError(loops.front().getLoc()) << "no loop has MMAs with all labels of steps=" << text
-                                                               << "; legal are the labels of the MMAs of one loop";
+  InFlightDiagnostic error = emitError(loops.front().getLoc())
+                             << "no loop has all labels of steps=" << text << "; legal are the labels of one loop";
   for (scf::ForOp loop : loops)
-    error.attachNote(loop.getLoc()) << "this loop has " << llvm::join(llvm::make_first_range(labelledMmas(loop)), ", ");
+    error.attachNote(loop.getLoc()) << "this loop of the role '" << sm::roleOf(loop)->name() << "' has "
+                                    << labelsOf(anchorsOf(loop));
   return error;
 }
 
@@ -179,23 +181,26 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     if (search.wasInterrupted())
       signalPassFailure();
     getOperation()->walk([](Operation *op) {
-      if (isa<scf::ForOp>(op) && op->hasAttr(tile::steps) && !op->getParentOfType<sm::RolesOp>())
-        op->emitRemark("the step list has no effect: only loops of consumers have one (roles=load on sm_90a)");
+      if (isa<scf::ForOp>(op) && (op->hasAttr(tile::steps) || op->hasAttr(kRoleSteps)) &&
+          !op->getParentOfType<sm::RolesOp>())
+        op->emitRemark("the step list has no effect: only loops of roles have one (roles=load on sm_90a)");
     });
   }
 
   LogicalResult plan(sm::RolesOp roles) {
-    SmallVector<scf::ForOp> loops;
+    SmallVector<scf::ForOp> loops, labelled;
     roles.walk([&](scf::ForOp loop) {
       if (!loop->hasAttr(kPipelined) && !labelledMmas(loop).empty())
         loops.push_back(loop);
+      if (!loop->hasAttr(kPipelined) && !anchorsOf(loop).empty())
+        labelled.push_back(loop);
     });
     auto text = getOperation()->getAttrOfType<StringAttr>(tile::steps);
     for (auto [field, isUsed] : {std::pair("overlap=pingpong", isOverlapped()), std::pair("steps", text != nullptr)})
       if (isUsed && loops.empty())
         roles.emitRemark(tile::nameSetting(roles, field))
             << " has no effect: no loop has an MMA of whole warpgroups (wgmma)";
-    if (text && !loops.empty() && failed(preset(loops, text, roles.getLoc())))
+    if (text && !loops.empty() && failed(preset(labelled, text, roles.getLoc())))
       return failure();
     for (scf::ForOp loop : loops)
       if (!loop->hasAttr(tile::steps))

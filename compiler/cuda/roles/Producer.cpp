@@ -107,8 +107,21 @@ private:
   void repeat(scf::ForOp loop, ArrayRef<Loop> loops) {
     Value lower = map_.lookupOrDefault(loop.getLowerBound()), upper = map_.lookupOrDefault(loop.getUpperBound());
     auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), positionsOf(loops));
+    takeSteps(loop, copy);
     OpBuilder::InsertionGuard guard(b_);
     repeatIteration(loop, loops, copy);
+  }
+
+  /// Gives the role's loop its step list, which the loop of the consumers then no longer has.
+  void takeSteps(scf::ForOp loop, scf::ForOp copy) {
+    auto lists = loop->getAttrOfType<DictionaryAttr>(kRoleSteps);
+    if (Attribute list = lists ? lists.get(role_.name()) : Attribute()) {
+      copy->setAttr(tile::steps, list);
+      NamedAttrList others(lists);
+      others.erase(role_.name());
+      others.empty() ? (void)loop->removeAttr(kRoleSteps)
+                     : loop->setAttr(kRoleSteps, others.getDictionary(loop.getContext()));
+    }
   }
 
   void repeat(scf::WhileOp loop, ArrayRef<Loop> loops) {
@@ -179,8 +192,9 @@ private:
     for (Value index : fetch.getPosition())
       indices.push_back(map_.lookupOrDefault(index));
     const bool consumersTest = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::IsLoadedOp>);
-    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), rings_.of(fetch),
-                               position.slot, position.phase, /*tma_only=*/consumersTest);
+    auto load = sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(),
+                                           rings_.of(fetch), position.slot, position.phase, /*tma_only=*/consumersTest);
+    tile::inheritAttributes(load, fetch, {kRole});
   }
 
   /// Reads the tile to registers, releases its slot, and stores its transpose in the other channel. Outside loops, a

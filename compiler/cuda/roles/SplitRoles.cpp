@@ -55,7 +55,24 @@ static void eraseEmptyLoops(sm::RoleRef role) {
   });
 }
 
-static void split(func::FuncOp function, ArrayAttr planned) {
+/// Refuses step lists that no role has taken.
+static LogicalResult checkSteps(sm::RolesOp roles) {
+  auto names = llvm::map_range(sm::rolesOf(roles), [](const sm::RoleRef &role) { return role.name(); });
+  LogicalResult result = success();
+  roles.walk([&](scf::ForOp loop) {
+    auto lists = loop->getAttrOfType<DictionaryAttr>(kRoleSteps);
+    for (NamedAttribute list : lists ? lists.getValue() : ArrayRef<NamedAttribute>()) {
+      const StringRef name = list.getName();
+      result = llvm::is_contained(names, name)
+                   ? loop.emitError("has a step list for the role '") << name << "', which does nothing in this loop"
+                   : loop.emitError("has a step list for a role '")
+                         << name << "'; legal are " << llvm::join(names, ", ");
+    }
+  });
+  return result;
+}
+
+static LogicalResult split(func::FuncOp function, ArrayAttr planned) {
   const SmallVector<sm::LoadSharedOp> tiles = plannedTiles(function);
   sm::RolesOp roles = makeRoles(function, planned);
   LocBuilder b(roles.getLoc(), roles);
@@ -69,6 +86,7 @@ static void split(func::FuncOp function, ArrayAttr planned) {
     op->removeAttr(kSlots);
     op->removeAttr(kRole);
   });
+  return checkSteps(roles);
 }
 
 /// Lets the warps that compute transpose the tiles that no other role transposes.
@@ -87,7 +105,8 @@ struct SplitRoles : cuda::impl::SplitRolesBase<SplitRoles> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (auto planned = dyn_cast_if_present<ArrayAttr>(function->removeAttr(kRoles)))
-        split(function, planned);
+        if (failed(split(function, planned)))
+          return signalPassFailure();
       expandTransposes(function);
     }
   }

@@ -103,8 +103,9 @@ void Arrangement::addPart(int64_t part, int64_t parts) {
   SmallVector<Value> position(add_.getPosition());
   position.back() = b.createOrFold<arith::AddIOp>(position.back(), arith::ConstantIndexOp::create(b, first));
   const bool isLast = part + 1 == parts; // Which passes the turn on.
-  tile::AtomicAddOp::create(b, add_.getLoc(), sums, add_.getView(), position, add_.getTurn(), add_.getTurns(),
-                            add_.getPlace(), isLast ? add_.getNext() : add_.getTurn());
+  auto add = tile::AtomicAddOp::create(b, add_.getLoc(), sums, add_.getView(), position, add_.getTurn(),
+                                       add_.getTurns(), add_.getPlace(), isLast ? add_.getNext() : add_.getTurn());
+  tile::inheritAttributes(add, add_);
 }
 
 namespace {

@@ -11,16 +11,30 @@ using Kind = sm::Step::Kind;
 using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 using Number = LoopGraph::Number;
 
+Anchors cuda::anchorsOf(scf::ForOp loop) {
+  Anchors anchors;
+  unsigned mmas = 0;
+  for (Operation &op : *loop.getBody()) {
+    auto label = op.getAttrOfType<StringAttr>(tile::label);
+    if (auto mma = dyn_cast<sm::AsyncProduct>(op)) {
+      if (mma.getSumPlace() != sm::SumPlace::registers)
+        continue;
+      if (const unsigned number = mmas++; !label)
+        label = StringAttr::get(loop.getContext(), "p" + Twine(number));
+    }
+    if (label)
+      anchors.insert({label.getValue(), &op});
+  }
+  return anchors;
+}
+
+std::string cuda::labelsOf(const Anchors &anchors) { return llvm::join(llvm::make_first_range(anchors), ", "); }
+
 Labels cuda::labelledMmas(scf::ForOp loop) {
   Labels mmas;
-  auto isInFlight = [](sm::AsyncProduct mma) { return mma.getSumPlace() == sm::SumPlace::registers; };
-  auto products = llvm::make_filter_range(loop.getBody()->getOps<sm::AsyncProduct>(), isInFlight);
-  for (auto [number, mma] : llvm::enumerate(products)) {
-    auto label = mma->getAttrOfType<StringAttr>(tile::label);
-    if (!label)
-      label = StringAttr::get(loop.getContext(), "p" + Twine(number));
-    mmas.insert({label.getValue(), mma});
-  }
+  for (auto &[label, op] : anchorsOf(loop))
+    if (auto mma = dyn_cast<sm::AsyncProduct>(op))
+      mmas.insert({label, mma});
   return mmas;
 }
 
@@ -175,22 +189,28 @@ private:
     }
   }
 
-  /// Delays what the list says, and finds the order in which it starts MMAs.
-  llvm::Error delayNamed(ArrayRef<sm::Step> steps, const Labels &mmas) {
+  /// Delays what the list says, and finds the order in which it starts ops.
+  llvm::Error delayNamed(ArrayRef<sm::Step> steps) {
+    const Anchors anchors = anchorsOf(graph_.loop);
     for (const sm::Step &step : steps) {
       if (step.isTurn())
         continue;
-      sm::AsyncProduct mma = mmas.lookup(step.label);
-      if (!mma)
-        return refuse("no MMA of the loop has the label '" + step.label + "'; legal are " +
-                      llvm::join(llvm::make_first_range(mmas), ", "));
+      Operation *op = anchors.lookup(step.label);
+      if (!op)
+        return refuse("nothing in the loop has the label '" + step.label + "'" +
+                      (anchors.empty() ? ", or any label" : "; legal are " + labelsOf(anchors)));
+      auto mma = dyn_cast<sm::AsyncProduct>(op);
+      if (!mma && step.kind != Kind::start)
+        return refuse("'" + step.label + "' is no MMA; only MMAs have .end, .lhs and .rhs");
       if (step.isWrite() && !writerOf(mma, step.kind == Kind::lhs))
         return refuse("the MMA '" + step.label +
                       "' has no such operand that lanes write and only MMAs of the loop read");
-      if (step.kind == Kind::start)
+      if (!mma)
+        graph_.others.insert(op);
+      else if (step.kind == Kind::start)
         graph_.mmas.push_back(mma);
       if (step.isDelayed)
-        delay(step.kind == Kind::start ? mma : awaitOf(mma));
+        delay(step.kind == Kind::start ? op : awaitOf(mma));
     }
     return llvm::Error::success();
   }
@@ -200,30 +220,46 @@ private:
     for (auto &[label, mma] : mmas)
       if (sm::AwaitOp await = awaitOf(mma); !await || await->getBlock() != body())
         return refuse("an MMA of the loop is not waited for in the same iteration");
-    if (llvm::Error error = delayNamed(steps, mmas))
+    if (llvm::Error error = delayNamed(steps))
       return error;
     for (auto &[label, mma] : mmas)
       if (!llvm::is_contained(graph_.mmas, mma))
         graph_.mmas.push_back(mma);
-    const SmallVector<sm::AsyncProduct> inTime(
-        llvm::make_filter_range(graph_.mmas, [&](sm::AsyncProduct mma) { return !isDelayed(mma); }));
+    SmallVector<Operation *> inTime(graph_.others.begin(), graph_.others.end());
+    inTime.append(graph_.mmas.begin(), graph_.mmas.end());
+    llvm::erase_if(inTime, [&](Operation *op) { return isDelayed(op); });
     for (bool isNew = true; isNew;) {
       isNew = false;
       for (LoopGraph::Node &node : graph_.nodes)
         if (!node.isDelayed && becomesDelayed(node.op))
           isNew = node.isDelayed = true;
     }
-    if (llvm::any_of(inTime, [&](sm::AsyncProduct mma) { return isDelayed(mma); }))
-      return refuse("an MMA that is not delayed needs the result of a delayed one");
+    if (llvm::any_of(inTime, [&](Operation *op) { return isDelayed(op); }))
+      return refuse("a step that is not delayed needs the result of a delayed one");
     return llvm::Error::success();
   }
 
-  /// Returns true if `op` depends on a delayed op of its iteration, or only names or receives tiles for delayed ops.
+  /// Returns true for arithmetic on what a step reads that is no MMA. The step need not be over where it starts.
+  bool isOfStep(Operation *op) const {
+    return isPure(op) && !graph_.others.contains(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+             return operand.getDefiningOp() && graph_.others.contains(operand.getDefiningOp());
+           });
+  }
+
+  /// Returns true if only delayed ops use what `op` computes, perhaps through arithmetic.
+  bool servesDelayed(Operation *op) const {
+    return !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return isDelayed(user) || (isPure(user) && servesDelayed(user));
+    });
+  }
+
+  /// Returns true if `op` depends on a delayed op of its iteration, or only names, receives or computes something for
+  /// delayed ops.
   bool becomesDelayed(Operation *op) {
     bool isBehind = false;
     forEachOperand(op,
                    [&](Value operand) { isBehind |= operand.getDefiningOp() && isDelayed(operand.getDefiningOp()); });
-    if (isBehind)
+    if (isBehind || (isOfStep(op) && servesDelayed(op)))
       return true;
     auto isDelayedUse = [&](Operation *user) { return isDelayed(user); };
     if (isa<ViewLikeOpInterface>(op))
@@ -248,12 +284,20 @@ private:
   void findHandedOver() {
     for (const LoopGraph::Node &node : graph_.nodes)
       if (node.isDelayed)
-        forEachOperand(node.op, [&](Value operand) {
-          auto mma = operand.getDefiningOp<sm::AsyncProduct>();
-          const bool isHandle = mma && mma->getBlock() == body() && graph_.staysInFlight(mma);
-          if (graph_.isInBody(operand) && !isHandle && !(operand.getDefiningOp() && isDelayed(operand.getDefiningOp())))
-            graph_.handedOver.insert(operand);
-        });
+        forEachOperand(node.op, [&](Value operand) { handOver(operand); });
+  }
+
+  /// Notes a value that a delayed op uses. A view of a tensor is made again, of what is handed over instead.
+  void handOver(Value value) {
+    Operation *op = value.getDefiningOp();
+    auto mma = dyn_cast_if_present<sm::AsyncProduct>(op);
+    const bool isHandle = mma && mma->getBlock() == body() && graph_.staysInFlight(mma);
+    if (!graph_.isInBody(value) || isHandle || (op && isDelayed(op)))
+      return;
+    if (op && isa<tile::ViewType>(value.getType()))
+      llvm::for_each(op->getOperands(), [&](Value operand) { handOver(operand); });
+    else
+      graph_.handedOver.insert(value);
   }
 
   /// Returns true if a delayed op and an op of the next iteration access the same memory, and one of them writes.

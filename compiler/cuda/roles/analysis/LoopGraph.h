@@ -12,7 +12,17 @@
 
 namespace tegula::cuda {
 
-/// Returns the MMAs of a loop's body in program order, by label. Those without a label are p0, p1, ...
+/// Ops that a step list may name, in program order, by label.
+using Anchors = llvm::MapVector<llvm::StringRef, mlir::Operation *>;
+
+/// Returns the MMAs of a loop's body, of which those without a label are p0, p1, ..., and its other ops with a label,
+/// such as loads and additions.
+Anchors anchorsOf(mlir::scf::ForOp loop);
+
+/// Returns the labels, as a list for a message.
+std::string labelsOf(const Anchors &anchors);
+
+/// Returns the MMAs among the anchors of a loop.
 llvm::MapVector<llvm::StringRef, sm::AsyncProduct> labelledMmas(mlir::scf::ForOp loop);
 
 /// Returns the wait for an MMA in the body of its loop.
@@ -42,7 +52,8 @@ struct LoopGraph {
   mlir::scf::ForOp loop;
   std::vector<Node> nodes; ///< In program order.
   llvm::DenseMap<mlir::Operation *, Number> numbers;
-  llvm::SmallVector<sm::AsyncProduct> mmas; ///< In the order in which they start.
+  llvm::SmallVector<sm::AsyncProduct> mmas;  ///< In the order in which they start.
+  llvm::SetVector<mlir::Operation *> others; ///< The ops that the list names and that are no MMAs, in its order.
   /// The comparisons of the loop variable with its first value. They are constant in all iterations but the first, and
   /// in the first.
   llvm::SmallVector<mlir::Operation *> comparisons;

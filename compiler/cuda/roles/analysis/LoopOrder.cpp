@@ -29,7 +29,10 @@ class Orderer {
 public:
   explicit Orderer(const LoopGraph &graph)
       : graph_(graph), nodes_(graph.nodes), labels_(labelledMmas(graph.loop)), emitted_(nodes_.size()),
-        awaited_(nodes_.size()) {}
+        awaited_(nodes_.size()), others_(nodes_.size()) {
+    for (Operation *op : graph.others)
+      others_.set(numberOf(op));
+  }
 
   llvm::Expected<LoopOrder> run(ArrayRef<sm::Step> steps) {
     emitSteps(steps);
@@ -53,17 +56,21 @@ private:
     return missing.none();
   }
 
+  /// Returns true for an MMA, and for another op that the list names: steps start them.
+  bool isStep(Number op) const { return isa<sm::AsyncProduct>(nodes_[op].op) || others_.test(op); }
+
   /// Returns true if `op` is a release with a fence, or its fence, while MMAs are in flight: the fence would wait for
-  /// them. Also returns true for an op that comes after the start of an MMA that has not started.
+  /// them. Also returns true for an op that comes after the start of a step that has not started.
   bool isHeld(Number op) const {
     auto isFenceOf = [&](const LoopGraph::Node &other) { return graph_.fenceOf(other.op) == nodes_[op].op; };
-    auto hasNotStarted = [&](Number on) { return isa<sm::AsyncProduct>(nodes_[on].op) && !emitted_.test(on); };
+    auto hasNotStarted = [&](Number on) { return isStep(on) && !emitted_.test(on); };
     return (inFlight_ != 0 && (graph_.fenceOf(nodes_[op].op) || llvm::any_of(nodes_, isFenceOf))) ||
            llvm::any_of(nodes_[op].dependences, hasNotStarted);
   }
 
   void emitSteps(ArrayRef<sm::Step> steps) {
     const bool hasTurns = llvm::any_of(steps, std::mem_fn(&sm::Step::isTurn));
+    const Anchors anchors = anchorsOf(graph_.loop);
     bool isInTurn = false;
     for (auto [i, step] : llvm::enumerate(steps)) {
       sm::AsyncProduct mma = labels_.lookup(step.label);
@@ -75,12 +82,12 @@ private:
         isInTurn = step.kind == Kind::takeTurn;
       if (step.kind == Kind::passTurn && !steps[i - 1].isWrite())
         order_.entries.push_back({Kind::passTurn});
-      if (step.kind == Kind::start && isInTurn)
+      if (mma && step.kind == Kind::start && isInTurn)
         checkTurn(mma);
-      if (step.kind == Kind::start) {
+      if (mma && step.kind == Kind::start)
         setRegisters(numberOf(mma), steps.drop_front(i + 1), /*accumulators=*/!hasTurns);
-        start(numberOf(mma));
-      }
+      if (step.kind == Kind::start)
+        start(numberOf(anchors.lookup(step.label)));
       if (step.isWrite())
         write(numberOf(writerOf(mma, step.kind == Kind::lhs)));
     }
@@ -124,9 +131,14 @@ private:
       missing.reset(awaited_).reset(nodes_[first].needs);
       return missing.none();
     };
+    auto needsLaterStep = [&](Number op) {
+      llvm::BitVector needed = graph_.sliceOf(op);
+      return (needed &= others_).test(emitted_);
+    };
     auto set = [&](sm::AsyncProduct mma, Value value) {
       Operation *writer = value ? value.getDefiningOp() : nullptr;
-      if (writer && graph_.isInBody(value) && graph_.isDelayed(writer) == graph_.isDelayed(mma))
+      if (writer && graph_.isInBody(value) && graph_.isDelayed(writer) == graph_.isDelayed(mma) &&
+          !needsLaterStep(numberOf(writer)))
         emit(numberOf(writer));
     };
     for (const sm::Step &step : steps) {
@@ -140,26 +152,26 @@ private:
     }
   }
 
-  /// Emits what the MMA needs, then the MMA. Before it comes what precedes it in the program and waits for nothing that
-  /// the MMA does not wait for, unless another MMA precedes it that starts later.
-  void start(Number mma) {
+  /// Emits what a step needs, then its op. Before it comes what precedes it in the program and waits for nothing that
+  /// it does not wait for, unless an MMA precedes it that starts later.
+  void start(Number step) {
     auto startsLater = [&](sm::AsyncProduct other) {
-      return numberOf(other) < mma && !emitted_.test(numberOf(other)) &&
-             graph_.isDelayed(other) == nodes_[mma].isDelayed;
+      return numberOf(other) < step && !emitted_.test(numberOf(other)) &&
+             graph_.isDelayed(other) == nodes_[step].isDelayed;
     };
-    for (Number op = 0; op < mma && llvm::none_of(graph_.mmas, startsLater); ++op) {
+    for (Number op = 0; op < step && llvm::none_of(graph_.mmas, startsLater); ++op) {
       llvm::BitVector others = nodes_[op].needs;
-      others.reset(nodes_[mma].needs);
-      const bool isSameIteration = nodes_[op].isDelayed == nodes_[mma].isDelayed;
-      if (isSameIteration && others.none() && !isa<sm::AsyncProduct>(nodes_[op].op) && !isHeld(op))
+      others.reset(nodes_[step].needs);
+      const bool isSameIteration = nodes_[op].isDelayed == nodes_[step].isDelayed;
+      if (isSameIteration && others.none() && !isStep(op) && !isHeld(op))
         emit(op);
     }
-    for (Number on : nodes_[mma].dependences)
+    for (Number on : nodes_[step].dependences)
       emit(on);
     takeTurn();
-    emitted_.set(mma);
-    order_.entries.push_back({Kind::start, nodes_[mma].op});
-    ++inFlight_;
+    emitted_.set(step);
+    order_.entries.push_back({Kind::start, nodes_[step].op});
+    inFlight_ += isa<sm::AsyncProduct>(nodes_[step].op);
   }
 
   /// Emits the write of an operand and what it needs: after each wait all that waits for nothing else. A turn begins
@@ -167,8 +179,8 @@ private:
   /// it.
   void write(Number store) {
     for (Number op = 0; turn_ && op < store; ++op)
-      if (nodes_[op].isDelayed == nodes_[store].isDelayed && isReady(op) &&
-          !isa<sm::AsyncProduct, sm::ProducerStoreOp>(nodes_[op].op) && !isHeld(op) && !graph_.sliceOf(op).test(store))
+      if (nodes_[op].isDelayed == nodes_[store].isDelayed && isReady(op) && !isStep(op) &&
+          !isa<sm::ProducerStoreOp>(nodes_[op].op) && !isHeld(op) && !graph_.sliceOf(op).test(store))
         emit(op);
     takeTurn();
     const llvm::BitVector slice = graph_.sliceOf(store);
@@ -188,8 +200,8 @@ private:
   void emit(Number op) {
     if (emitted_.test(op))
       return;
-    if (isa<sm::AsyncProduct>(nodes_[op].op)) {
-      refuse("the step list starts an MMA before another one that it needs");
+    if (isStep(op)) {
+      refuse("the list has a step before another one that it needs");
       return;
     }
     emitted_.set(op);
@@ -217,7 +229,8 @@ private:
     if (inFlight_ == 0)
       return;
     for (Number op = 0; op < nodes_.size(); ++op)
-      if (isa<sm::ReadOp>(nodes_[op].op) && readsSlotByLanes(nodes_[op].op) && !nodes_[op].isDelayed && isReady(op))
+      if (isa<sm::ReadOp>(nodes_[op].op) && readsSlotByLanes(nodes_[op].op) && !nodes_[op].isDelayed && isReady(op) &&
+          !isStep(op))
         emit(op);
   }
 
@@ -261,6 +274,7 @@ private:
   LoopOrder order_;
   std::optional<LoopOrder::Entry> turn_; ///< A turn that begins before the next step.
   llvm::BitVector emitted_, awaited_;
+  llvm::BitVector others_; ///< The ops that the list names and that are no MMAs.
   unsigned inFlight_ = 0;
   const char *obstacle_ = nullptr; ///< The first one.
 };

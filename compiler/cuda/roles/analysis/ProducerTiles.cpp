@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 
+#include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
 
@@ -237,13 +238,16 @@ sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   LocBuilder b(load.getLoc(), load);
   RankedTensorType type = load.getResult().getType();
   auto fetch = sm::LoadSharedOp::create(b, boxType(type), load.getView(), load.getPosition(), type.getShape());
+  tile::inheritAttributes(fetch, load);
   const bool isMatrix = type.getRank() == 2;
   if (isMatrix)
     copyUnlessLoaded(b, fetch, sm::extentOfWarp(type, /*dim=*/0));
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
     if (isMatrix || isZeroFilled(read)) {
-      read.replaceAllUsesWith(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false).getResult());
+      auto ofLanes = sm::ReadOp::create(b, type, fetch, /*reshaped=*/false);
+      tile::inheritAttributes(ofLanes, read, {kRole});
+      read.replaceAllUsesWith(ofLanes.getResult());
       read.erase();
     } else {
       readIfLoaded(b, fetch, read);

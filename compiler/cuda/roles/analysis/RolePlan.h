@@ -14,6 +14,8 @@ constexpr llvm::StringLiteral kRoles = "sm.roles";
 constexpr llvm::StringLiteral kRole = "tile.role";
 /// The number of slots of the rings that the iterations of a loop fill, on the loop. One position serves them all.
 constexpr llvm::StringLiteral kSlots = "tile.slots";
+/// The step lists of other roles than the one that computes, by name, on a loop.
+constexpr llvm::StringLiteral kRoleSteps = "tile.role_steps";
 
 /// The role that computes, the one that loads tiles for it, the one that transposes loaded tiles, the one whose lane
 /// starts products, and the one that adds tiles to memory.

@@ -32,7 +32,7 @@ module attributes {tile.num_warps = 4 : i64} {
   func.func @no_label(%n: index, %one: index, %a: !t) {
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+1 {{tile.steps = "s o": no MMA of the loop has the label 'o'; legal are s, p1}}
+        // expected-error @+1 {{tile.steps = "s o": nothing in the loop has the label 'o'; legal are s, p1}}
         scf.for %j = %one to %n step %one {
           %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
           %s = sm.await %f : !f
@@ -57,7 +57,7 @@ module attributes {tile.num_warps = 4 : i64} {
   func.func @too_early(%n: index, %one: index, %a: !t) {
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+1 {{the step list starts an MMA before another one that it needs}}
+        // expected-error @+1 {{the list has a step before another one that it needs}}
         scf.for %j = %one to %n step %one {
           %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
           %s = sm.await %f : !f
@@ -207,7 +207,7 @@ module attributes {tile.num_warps = 4 : i64} {
   func.func @needs_a_late_result(%n: index, %one: index, %a: !t) {
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+1 {{an MMA that is not delayed needs the result of a delayed one}}
+        // expected-error @+1 {{a step that is not delayed needs the result of a delayed one}}
         scf.for %j = %one to %n step %one {
           %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
           %s = sm.await %f : !f
@@ -347,15 +347,15 @@ module attributes {tile.num_warps = 4 : i64, tile.steps = "s p0"} {
   func.func @no_loop(%n: index, %one: index, %a: !t) {
     sm.roles {
       compute warps 4 registers 232 {
-        // expected-error @+2 {{no loop has MMAs with all labels of steps="s p0"; legal are the labels of the MMAs of one loop}}
-        // expected-note @+1 {{this loop has s, p1}}
+        // expected-error @+2 {{no loop has all labels of steps="s p0"; legal are the labels of one loop}}
+        // expected-note @+1 {{this loop of the role 'compute' has s, p1}}
         scf.for %j = %one to %n step %one {
           %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
           %s = sm.await %f : !f
           %g = sm.wgmma %a, %a depth 64 : !t, !t -> !f
           %o = sm.await %g : !f
         }
-        // expected-note @+1 {{this loop has p0}}
+        // expected-note @+1 {{this loop of the role 'compute' has p0}}
         scf.for %j = %one to %n step %one {
           %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
           %s = sm.await %f : !f
@@ -383,6 +383,52 @@ module attributes {tile.num_warps = 4 : i64} {
           %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
           %s = sm.await %f : !f
         } {tile.steps = "< > p0"}
+      }
+      load warps 1 registers 32 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @no_operands(%n: index, %one: index, %a: !t, %x: !tile.view<1xi32>) {
+    sm.roles {
+      compute warps 4 registers 232 {
+        // expected-error @+1 {{tile.steps = "g.end@1": 'g' is no MMA; only MMAs have .end, .lhs and .rhs}}
+        scf.for %j = %one to %n step %one {
+          %g = tile.gather %x[%j] {tile.label = "g"} : !tile.view<1xi32>, index -> i32
+        } {tile.steps = "g.end@1"}
+      }
+      load warps 1 registers 32 {
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @an_addition_too_early(%n: index, %one: index, %a: !t, %out: !tile.view<2xf32>) {
+    sm.roles {
+      compute warps 4 registers 232 {
+        // expected-error @+1 {{the list has a step before another one that it needs}}
+        scf.for %j = %one to %n step %one {
+          %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+          %s = sm.await %f : !f
+          tile.atomic_add %s, %out[%j, %one] {tile.label = "add"} : tensor<64x64xf32, #c>, !tile.view<2xf32>
+        } {tile.steps = "add p0"}
       }
       load warps 1 registers 32 {
       }

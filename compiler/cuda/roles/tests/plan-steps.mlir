@@ -82,7 +82,7 @@ module attributes {tile.num_warps = 4 : i64} {
   // A step list has no effect where no warp is specialized.
   // CHECK-LABEL: @no_roles
   func.func @no_roles(%n: index, %one: index, %a: !t) {
-    // expected-remark @+1 {{the step list has no effect: only loops of consumers have one (roles=load on sm_90a)}}
+    // expected-remark @+1 {{the step list has no effect: only loops of roles have one (roles=load on sm_90a)}}
     scf.for %j = %one to %n step %one {
       %f0 = sm.wgmma %a, %a depth 64 : !t, !t -> !f
       %0 = sm.await %f0 : !f

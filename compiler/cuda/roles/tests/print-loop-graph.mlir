@@ -111,7 +111,7 @@ func.func @accumulators_in_flight(%q: !t, %n: index, %one: index, %none: tensor<
         %next = sm.await %g : !f
         scf.yield %next : tensor<64x64xf32, #c>
       } {tile.steps = "p0 p0.end@1"}
-      // expected-remark @+1 {{has no graph: no MMA of the loop has the label 's'; legal are}}
+      // expected-remark @+1 {{has no graph: nothing in the loop has the label 's', or any label}}
       scf.for %i = %one to %n step %one {
       } {tile.steps = "s"}
     }

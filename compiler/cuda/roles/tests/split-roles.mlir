@@ -1045,3 +1045,54 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A loop has a step list for each role, which the role's loop gets. A label goes with its load.
+// CHECK-LABEL: func @step_lists
+// CHECK: compute warps 8
+// CHECK: sm.wgmma
+// CHECK: } {tile.steps = "s"}
+// CHECK: load warps 1
+// CHECK: sm.producer_load {{.*}} {tile.label = "k"}
+// CHECK: } {tile.steps = "k"}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @step_lists(%q: !sm.shared<128x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 {
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] {tile.label = "k"} : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 {transpose_rhs, tile.label = "s"}
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+    } {tile.steps = "s", tile.role_steps = {load = "k"}}
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @no_such_role(%q: !sm.shared<128x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    // expected-error @+1 {{has a step list for a role 'store'; legal are compute, load}}
+    scf.for %j = %c0 to %n step %c64 {
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 {transpose_rhs}
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+    } {tile.role_steps = {store = "k"}}
+    // expected-error @+1 {{has a step list for the role 'load', which does nothing in this loop}}
+    scf.for %j = %c0 to %n step %c64 {
+      %f = sm.wgmma %q, %q depth 64 {transpose_rhs}
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
+    } {tile.role_steps = {load = "k"}}
+    return
+  }
+}
