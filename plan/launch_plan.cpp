@@ -17,6 +17,11 @@ constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 2;
 
 Status invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
+/// Returns what takes the first `count` arguments of a plan, for errors.
+std::string subject(const PlanState &plan, size_t count) {
+  return (count < plan.arguments.size() ? "the preparation of plan '" : "plan '") + plan.name + "'";
+}
+
 /// The kernels that a call launches.
 enum class Part : uint8_t { all, preparation, rest };
 
@@ -52,7 +57,7 @@ public:
   Status take(std::span<const Argument> arguments) {
     const size_t needed = takenArguments().size(), most = needed + plan_.choices.size();
     if (arguments.size() < needed || arguments.size() > most)
-      return invalid("plan '" + plan_.name + "': expected " + std::to_string(needed) +
+      return invalid(subject(plan_, needed) + ": expected " + std::to_string(needed) +
                      (most > needed ? " to " + std::to_string(most) : "") + " arguments, got " +
                      std::to_string(arguments.size()));
     caller_ = arguments.first(needed);
@@ -337,8 +342,8 @@ Status inOrder(const PlanState &plan, std::span<const Parameter> taken, std::ini
     if (std::ranges::find(taken, argument.name, &Parameter::name) == taken.end() &&
         std::find(plan.sizes.begin() + std::ptrdiff_t(plan.bound.size()), plan.sizes.end(), argument.name) ==
             plan.sizes.end())
-      return invalid((taken.size() < plan.arguments.size() ? "the preparation of plan '" : "plan '") + plan.name +
-                     "' has no argument '" + std::string(argument.name) + "'; it has " + namesOf(plan, taken));
+      return invalid(subject(plan, taken.size()) + " has no argument '" + std::string(argument.name) + "'; it has " +
+                     namesOf(plan, taken));
   return invalid("plan '" + plan.name + "': an argument is given twice, or a choice without the choices before it");
 }
 

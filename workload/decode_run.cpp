@@ -18,7 +18,9 @@ Sizes sizesOf(const DecodeCase &decode, const CacheLayout &layout) {
   Sizes sizes = {
       {"batch", shape.batch}, {"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"seqlen_q", shape.seqlen_q}};
   if (decode.problem.page_size != 0)
-    sizes.insert(sizes.end(), {{"pages", layout.pages()}, {"pages_of_sequence", layout.pagesOfSequence()}});
+    sizes.insert(
+        sizes.end(),
+        {{"pages", layout.pages()}, {"pages_v", layout.pages()}, {"pages_of_sequence", layout.pagesOfSequence()}});
   else
     sizes.push_back({"seqlen_k", longest(decode)});
   if (decode.problem.prefix)
@@ -96,6 +98,19 @@ DecodeCase DecodeRun::ofPrefix(DecodeCase decode) {
   return decode;
 }
 
+DecodeCase DecodeRun::ofValues(DecodeCase decode) {
+  decode.seed += decode.problem.page_table_v;
+  return decode;
+}
+
+std::vector<int32_t> DecodeRun::lengths() const {
+  const CacheLengths counted = decode_.problem.lengths;
+  std::vector<int32_t> lengths = decode_.lengths;
+  for (int32_t &length : lengths)
+    length -= counted == CacheLengths::before ? int32_t(decode_.seqlen_q) : int32_t(counted == CacheLengths::last_key);
+  return lengths;
+}
+
 Status DecodeRun::allocate(const PlanSpec &spec) {
   const Sizes sizes = sizesOf(decode_, layout_);
   Expected<std::vector<CallerTensor>> tensors = callerTensors(spec, sizes);
@@ -125,21 +140,23 @@ Status DecodeRun::fill() const {
   uint64_t seed = 16 * decode_.seed;
   for (const auto &[name, tensor] : tensors_)
     if (name == "lengths")
-      TEGULA_RETURN_IF_ERROR(upload(*device_, std::span(decode_.lengths), tensor));
+      TEGULA_RETURN_IF_ERROR(upload(*device_, std::span<const int32_t>(lengths()), tensor));
     else if (name == "prefix_lengths")
       TEGULA_RETURN_IF_ERROR(upload(*device_, std::span<const int32_t>(std::array{int32_t(decode_.prefix)}), tensor));
     else if (name == "page_table")
-      TEGULA_RETURN_IF_ERROR(fillTable(tensor, 0));
+      TEGULA_RETURN_IF_ERROR(fillTable(layout_, tensor, 0));
+    else if (name == "page_table_v")
+      TEGULA_RETURN_IF_ERROR(fillTable(value_layout_, tensor, 0));
     else if (name == "prefix_page_table")
-      TEGULA_RETURN_IF_ERROR(fillTable(tensor, int64_t(decode_.lengths.size())));
+      TEGULA_RETURN_IF_ERROR(fillTable(layout_, tensor, int64_t(decode_.lengths.size())));
     else
       TEGULA_RETURN_IF_ERROR(fillFloats(name, tensor, seed++));
   return {};
 }
 
-Status DecodeRun::fillTable(const DeviceTensor &tensor, int64_t first_sequence) const {
-  const int64_t columns = layout_.pagesOfSequence(), rows = tensor.shape().front();
-  return upload(*device_, std::span(layout_.table()).subspan(size_t(first_sequence * columns), size_t(rows * columns)),
+Status DecodeRun::fillTable(const CacheLayout &layout, const DeviceTensor &tensor, int64_t first_sequence) const {
+  const int64_t columns = layout.pagesOfSequence(), rows = tensor.shape().front();
+  return upload(*device_, std::span(layout.table()).subspan(size_t(first_sequence * columns), size_t(rows * columns)),
                 tensor);
 }
 
@@ -189,7 +206,7 @@ Status DecodeRun::spoilUnused() const {
 
 Status DecodeRun::spoilUnusedRows(const std::string &name) const {
   const DeviceTensor &tensor = this->tensor(name);
-  const CacheLayout &layout = name.starts_with("prefix_") ? prefix_layout_ : layout_;
+  const CacheLayout &layout = name.starts_with("prefix_") ? prefix_layout_ : layoutOf(name);
   Expected<std::vector<float>> cache = download(*device_, tensor);
   return cache ? upload(*device_, layout.spoilUnused(*cache, tensor.shape().back()), tensor) : cache.status();
 }
@@ -210,7 +227,7 @@ Expected<std::vector<CheckedRun>> DecodeRun::sequences() const {
 
 std::vector<float> DecodeRun::gather(std::map<std::string, std::vector<float>> &arrays, const std::string &name,
                                      int64_t row, int64_t columns, int64_t sequence) const {
-  const std::vector<float> own = layout_.gather(arrays[name], row, columns, sequence);
+  const std::vector<float> own = layoutOf(name).gather(arrays[name], row, columns, sequence);
   if (!decode_.problem.prefix)
     return own;
   const std::vector<float> prefix = hasOwnPrefix()

@@ -43,16 +43,21 @@ private:
   using NamedTensor = std::pair<std::string, DeviceTensor>;
 
   DecodeRun(const DecodeCase &decode, std::shared_ptr<Device> device, Plan plan, double compile_ms)
-      : decode_(decode), layout_(decode), prefix_layout_(ofPrefix(decode)), device_(std::move(device)),
-        plan_(std::move(plan)), compile_ms_(compile_ms) {}
+      : decode_(decode), layout_(decode), value_layout_(ofValues(decode)), prefix_layout_(ofPrefix(decode)),
+        device_(std::move(device)), plan_(std::move(plan)), compile_ms_(compile_ms) {}
 
   /// Returns the problem whose only sequence is the prefix.
   static DecodeCase ofPrefix(DecodeCase decode);
+  /// Returns the problem whose pages are those of v.
+  static DecodeCase ofValues(DecodeCase decode);
+  const CacheLayout &layoutOf(std::string_view name) const { return name == "v" ? value_layout_ : layout_; }
+  /// Returns what the argument `lengths` has.
+  std::vector<int32_t> lengths() const;
   bool hasOwnPrefix() const { return decode_.problem.prefix && decode_.problem.page_size == 0; }
   Status allocate(const PlanSpec &spec);
   Status fill() const;
   Status fillFloats(const std::string &name, const DeviceTensor &tensor, uint64_t seed) const;
-  Status fillTable(const DeviceTensor &tensor, int64_t first_sequence) const;
+  Status fillTable(const CacheLayout &layout, const DeviceTensor &tensor, int64_t first_sequence) const;
   /// Puts the arguments in the order of the plan.
   void arrange();
   /// Allocates and computes what runs have in common.
@@ -67,7 +72,7 @@ private:
   const DeviceTensor &tensor(std::string_view name) const;
 
   DecodeCase decode_;
-  CacheLayout layout_;
+  CacheLayout layout_, value_layout_;
   CacheLayout prefix_layout_; ///< The layout of a prefix without pages.
   std::shared_ptr<Device> device_;
   Plan plan_;

@@ -22,7 +22,7 @@ using OptionalTensor = std::optional<Tensor>;
 struct Key {
   tegula_context *context;
   int32_t dtype, head_dim, value_dim, causal, page_size, keys_per_part, rows, variants, sinks, begins, page_offsets,
-      page_table_v, prefix, latent;
+      page_table_v, prefix, latent, lengths;
   int64_t window_left, window_right;
   double softcap;
 
@@ -53,6 +53,7 @@ tegula_status createPlan(const Key &key, tegula_plan **plan, tegula_error **erro
   problem.page_table_v = key.page_table_v;
   problem.prefix = key.prefix;
   problem.latent = key.latent;
+  problem.lengths = key.lengths;
   problem.attention = &attention;
   return tegula_plan_create_decode(key.context, &problem, plan, error);
 }
@@ -75,6 +76,7 @@ struct Decode {
   double softcap;
   int64_t keys_per_part;
   const OptionalTensor &prefix_lengths, &prefix_page_table, &prefix_k, &prefix_v, &page_table_v;
+  int64_t lengths_count; ///< TEGULA_LENGTHS_...
 
   bool isLatent() const {
     return isFirstColumns(v, k) && !page_table_v && (!prefix_k || isFirstColumns(*prefix_v, *prefix_k));
@@ -102,6 +104,7 @@ struct Decode {
                      .page_table_v = page_table_v.has_value(),
                      .prefix = prefix_lengths.has_value(),
                      .latent = isLatent(),
+                     .lengths = int32_t(lengths_count),
                      .window_left = isWindow ? window_left : 0,
                      .window_right = isWindow ? window_right : 0,
                      .softcap = softcap};
@@ -175,14 +178,13 @@ struct Decode {
   }
 };
 
-std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths,
-                                  double scale, bool causal, const OptionalTensor &page_table,
-                                  const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
-                                  const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left,
-                                  int64_t window_right, double softcap, int64_t keys_per_part,
-                                  const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
-                                  const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
-                                  const OptionalTensor &page_table_v, const OptionalTensor &prepared) {
+std::tuple<Tensor, Tensor>
+decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale, bool causal,
+       const OptionalTensor &page_table, const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
+       const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left, int64_t window_right,
+       double softcap, int64_t keys_per_part, const OptionalTensor &prefix_lengths,
+       const OptionalTensor &prefix_page_table, const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
+       const OptionalTensor &page_table_v, int64_t lengths_count, const OptionalTensor &prepared) {
   return Decode{q,
                 k,
                 v,
@@ -202,7 +204,8 @@ std::tuple<Tensor, Tensor> decode(const Tensor &q, const Tensor &k, const Tensor
                 prefix_page_table,
                 prefix_k,
                 prefix_v,
-                page_table_v}
+                page_table_v,
+                lengths_count}
       .attend(prepared);
 }
 
@@ -211,8 +214,8 @@ Tensor prepareDecode(const Tensor &q, const Tensor &k, const Tensor &v, const Te
                      const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, const OptionalTensor &begins,
                      int64_t window_left, int64_t window_right, double softcap, int64_t keys_per_part,
                      const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
-                     const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
-                     const OptionalTensor &page_table_v) {
+                     const OptionalTensor &prefix_k, const OptionalTensor &prefix_v, const OptionalTensor &page_table_v,
+                     int64_t lengths_count) {
   return Decode{q,
                 k,
                 v,
@@ -232,7 +235,8 @@ Tensor prepareDecode(const Tensor &q, const Tensor &k, const Tensor &v, const Te
                 prefix_page_table,
                 prefix_k,
                 prefix_v,
-                page_table_v}
+                page_table_v,
+                lengths_count}
       .prepare();
 }
 
@@ -242,7 +246,7 @@ const std::string kInputs =
     "SymInt "
     "window_right=-1, float softcap=0.0, int keys_per_part=0, Tensor? prefix_lengths=None, Tensor? "
     "prefix_page_table=None, "
-    "Tensor? prefix_k=None, Tensor? prefix_v=None, Tensor? page_table_v=None";
+    "Tensor? prefix_k=None, Tensor? prefix_v=None, Tensor? page_table_v=None, int lengths_count=0";
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
   library.def(("decode(" + kInputs + ", Tensor? prepared=None) -> (Tensor o, Tensor lse)").c_str());

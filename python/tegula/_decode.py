@@ -9,6 +9,7 @@ from . import _operators
 from ._attention import padded, refusal
 
 _LARGEST_DIMS = 576, 576, 512  # Of q, k and v.
+_COUNTS = {"all": 1, "before": 2, "last_key": 3, "last_page": 4}  # TEGULA_LENGTHS_...
 
 
 def _check_prefix(q, page_table, lengths, own_table, k, v):
@@ -30,7 +31,7 @@ def _check_prefix(q, page_table, lengths, own_table, k, v):
 
 
 def _inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale, softcap, alibi_slopes, sinks, begins,
-            keys_per_part, prefix_lengths, prefix_page_table, prefix_k, prefix_v, page_table_v):
+            keys_per_part, prefix_lengths, prefix_page_table, prefix_k, prefix_v, page_table_v, lengths_count):
     """Returns the inputs of the operators, or raises the errors of decode."""
     reason = refusal(q, k_cache, v_cache, _LARGEST_DIMS)
     if reason:
@@ -40,6 +41,8 @@ def _inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, wind
                     ("prefix_lengths", prefix_lengths), ("prefix_page_table", prefix_page_table)):
         if x is not None and (x.dtype != torch.int32 or x.device != q.device):
             raise ValueError(f"tegula.decode: {name} is {x.dtype} on {x.device}; it must be torch.int32 on {q.device}")
+    if lengths_count not in _COUNTS:
+        raise ValueError(f"tegula.decode: lengths_count is {lengths_count!r}; it must be one of {', '.join(_COUNTS)}")
     if page_offsets is None and page_table is not None and page_table.dim() != 2:
         raise ValueError("tegula.decode: page_table must have 2 dimensions, because page_offsets are not given")
     if page_offsets is not None and (page_table is None or page_table.dim() != 1):
@@ -52,12 +55,14 @@ def _inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, wind
     left, right = (-1 if bound is None else bound for bound in window)
     return (padded(q), padded(k_cache), padded(v_cache), lengths, 1 / math.sqrt(q.shape[-1]) if scale is None else scale, causal,
             page_table, page_offsets, alibi_slopes, sinks, begins, left, right, softcap, keys_per_part, prefix_lengths,
-            prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)), page_table_v)
+            prefix_page_table, *(x if x is None else padded(x) for x in (prefix_k, prefix_v)), page_table_v,
+            _COUNTS[lengths_count])
 
 
 def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None), scale=None,
            softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
-           prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, prepared=None, return_lse=False):
+           prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, lengths_count="all", prepared=None,
+           return_lse=False):
     """Returns o [batch, heads, seqlen_q, value_dim], attention of the last queries of each sequence on the keys in a cache; with
     `return_lse` o and lse, float32 [batch, heads, seqlen_q].
 
@@ -67,12 +72,15 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
                 is a multiple of 16
     v_cache     the same with value_dim. If it is the first columns of k_cache, as k_cache[..., :512] with multi-head latent
                 attention, kernels load each key once
-    lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries
+    lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries, or what lengths_count
+                says
     page_table  int32 [batch, pages of a sequence]: key j lies in page page_table[j // page_size], at j % page_size. With
                 page_offsets it is int32 [entries]
     page_offsets  int32 [batch + 1]: the row of sequence b is page_table[page_offsets[b]:page_offsets[b + 1]], as kv_indptr and
                 kv_indices of FlashInfer have it
     page_table_v  the same as page_table, if v has pages of its own; v_cache then has as many as it likes. Not with a prefix
+    lengths_count  the keys that lengths counts: "all", "before" for those before the queries, "last_key" for the number of the
+                last key, or "last_page" for the keys in the last page, with page_offsets only
     causal      the last query is at the last key, and a query sees the keys up to its own
     window      (left, right): a query sees keys from its own - left to its own + right; None is no bound
     scale       factor on the scores; None: 1 / sqrt(head_dim)
@@ -102,14 +110,14 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
                          f"tegula.prepare_decode returns on {q.device}")
     o, lse = _operators.decode(*_inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale, softcap,
                                         alibi_slopes, sinks, begins, keys_per_part, prefix_lengths, prefix_page_table, prefix_k,
-                                        prefix_v, page_table_v), prepared)
+                                        prefix_v, page_table_v, lengths_count), prepared)
     o = o if o.shape[-1] == v_cache.shape[-1] else o[..., :v_cache.shape[-1]]
     return (o, lse) if return_lse else o
 
 
 def prepare_decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, causal=True, window=(None, None),
                    scale=None, softcap=0.0, alibi_slopes=None, sinks=None, begins=None, keys_per_part=0, prefix_lengths=None,
-                   prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None):
+                   prefix_page_table=None, prefix_k=None, prefix_v=None, page_table_v=None, lengths_count="all"):
     """Returns what calls of decode with these arguments have in common, uint8 [bytes]: how sequences are cut. All layers of a
     model's step have it in common. Each call computes it again if it does not get it as `prepared`.
 
@@ -119,4 +127,4 @@ def prepare_decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=N
     RuntimeError in decode. One for other lengths or shapes gives wrong numbers."""
     return _operators.prepare_decode(*_inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale,
                                               softcap, alibi_slopes, sinks, begins, keys_per_part, prefix_lengths,
-                                              prefix_page_table, prefix_k, prefix_v, page_table_v))
+                                              prefix_page_table, prefix_k, prefix_v, page_table_v, lengths_count))

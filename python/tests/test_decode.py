@@ -97,10 +97,22 @@ def test_page_tables_without_gaps(device, keys_per_part):
     lengths = ((kv_indptr[1:] - kv_indptr[:-1] - 1) * PAGE + last_page_len).int()
     found = tegula.decode(q, k, v, lengths, kv_indices, kv_indptr, keys_per_part=keys_per_part, return_lse=True)
     assert_right(found, [q, *whole], LENGTHS)
+    last = tegula.decode(q, k, v, last_page_len.int(), kv_indices, kv_indptr, keys_per_part=keys_per_part,
+                         lengths_count="last_page", return_lse=True)
+    assert all(torch.equal(x, y) for x, y in zip(last, found))
     with pytest.raises(ValueError, match="page_table must have 1 dimension, because page_offsets are given"):
         tegula.decode(q, k, v, lengths, table, kv_indptr)
     with pytest.raises(ValueError, match="page_table must have 2 dimensions, because page_offsets are not given"):
         tegula.decode(q, k, v, lengths, kv_indices)
+
+
+@pytest.mark.parametrize("count, less", [("before", 2), ("last_key", 1)])
+def test_what_lengths_count(device, count, less):
+    q, (whole, (k, v)) = numbers(len(LENGTHS), 4, 2, 24, device=device), caches(device, torch.float32)
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device) - less
+    prepared = tegula.prepare_decode(q, k, v, lengths, lengths_count=count)
+    found = tegula.decode(q, k, v, lengths, lengths_count=count, prepared=prepared, return_lse=True)
+    assert_right(found, [q, *whole], LENGTHS)
 
 
 def test_values_in_pages_of_their_own(device):
@@ -239,6 +251,8 @@ def test_opcheck(device):
     (dict(q=torch.ones(4, 3, 1, 24)), RuntimeError, "the heads of k must divide those of q"),
     (dict(q=torch.ones(4, 4, 1, 24, requires_grad=True)), NotImplementedError, "it has no gradients"),
     (dict(window=(None, -3)), RuntimeError, "window_right"),
+    (dict(lengths_count="some"), ValueError, "lengths_count is 'some'; it must be one of all, before, last_key, last_page"),
+    (dict(lengths_count="last_page"), RuntimeError, "they are those of last pages, but page_offsets is not set"),
     (dict(prefix_k=torch.ones(1, 2, 9, 24)), ValueError, "prefix_k is given, but prefix_lengths is not"),
     (dict(prefix_lengths=torch.ones(1, dtype=torch.int32)), ValueError, "prefix_lengths is given, but prefix_k is not"),
     (dict(prefix_lengths=torch.ones(1)), ValueError, "prefix_lengths is torch.float32 on cpu; it must be torch.int32 on cpu"),

@@ -726,6 +726,27 @@ TEST(Decode, LayersShareAPreparation) {
   }
 }
 
+/// The executor reports accesses outside of tensors.
+TEST(Decode, WhatIsPreparedForOthersLeadsNowhereElse) {
+  for (const Decode &all : {Decode{.heads = 32}, Decode{.page = 16, .page_offsets = true}, Decode{.spans = 3},
+                            Decode{.dtype = bf16, .page = 16, .prefix = 140}}) {
+    Decode other = all;
+    other.lengths = {5, 300, 16, 0};
+    const Plan plan = planOf(all);
+    const DecodeTensors tensors(all), others(other);
+    ScratchMemory prepared(valueOf(plan.preparedBytes(sizesOf(all, tensors)))),
+        workspace(valueOf(plan.workspaceBytes(sizesOf(all, tensors))));
+    std::vector<Argument> few = inOrder(plan, argumentsOf(other, others), 0);
+    few.erase(few.begin() + std::ptrdiff_t(plan.preparedArguments()), few.end());
+    if (all.spans != 0)
+      few.emplace_back(all.spans);
+    require(plan.prepare(few, prepared.get()));
+    require(plan.launch(inOrder(plan, argumentsOf(all, tensors), all.spans), workspace.get(), {}, prepared.get()));
+    require(machine().device->synchronize());
+    EXPECT_TRUE(tensors.o.surroundingsIntact() && tensors.lse.surroundingsIntact());
+  }
+}
+
 /// Sequences do not each read the prefix: its keys are read once by each tile of rows.
 TEST(DecodePrefix, ATileHasTheRowsOfManySequences) {
   const Expected<PlanSpec> spec =

@@ -238,6 +238,8 @@ TEST(LaunchErrors, WhatIsPreparedForOtherSizes) {
             "argument 'workspace': it shares memory with 'prepared'; it needs memory of its own");
   EXPECT_EQ(plan.prepare({{"counts", counts}, {"x", x}}, {own, 128}).message(),
             "the preparation of plan 'pack_rows' has no argument 'x'; it has counts");
+  EXPECT_EQ(plan.prepare(std::span<const Argument>(), {own, 128}).message(),
+            "the preparation of plan 'pack_rows': expected 1 arguments, got 0");
   EXPECT_EQ(Plan::make(matmul(), cache())->prepare(std::span<const Argument>(), {own, 128}).message(),
             "plan 'matmul' has no preparation");
 }

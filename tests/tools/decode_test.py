@@ -56,6 +56,12 @@ class DecodeTest(CommandLineTest):
     def test_values_may_be_columns_of_the_keys(self):
         self.assertTrue(self.check("--latent", "--head-dim", "24", "--value-dim", "16", "--page-size", "16")["latent"])
 
+    def test_lengths_and_tables_of_other_libraries_pass_their_check(self):
+        for arguments in "--page-size 16 --page-table-v", "--page-size 16 --page-table-v --lengths-count before":
+            with self.subTest(arguments):
+                self.assertTrue(self.check("--seqlen-q", "2", *arguments.split())["page_table_v"])
+        self.assertEqual(self.check("--lengths-count", "last_key")["lengths_count"], "last_key")
+
     def test_prepared_runs_pass_their_check(self):
         for arguments in "", "--page-size 16 --splits 7", "--prefix 70", "--keys-per-part 256":
             with self.subTest(arguments):

@@ -59,6 +59,10 @@ void addLengths(CLI::App &command, DecodeOptions &o) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+Expected<CacheLengths> lengthsCount(std::string_view word) {
+  return word == "before" ? CacheLengths::before : word == "last_key" ? CacheLengths::last_key : CacheLengths::all;
+}
+
 void addSplits(CLI::App &command, DecodeOptions &o) {
   command
       .add_option_function<std::string>(
@@ -88,6 +92,11 @@ void addProblem(CLI::App &command, DecodeOptions &o) {
                    "Values are the first --value-dim columns of the keys, as in multi-head\nlatent attention");
   addNumber(command, "--page-size", o.page_size, 0, kMaxKeys,
             "The keys of a page, a multiple of 16; pages lie in a random order.\n0: no pages (0)");
+  command.add_flag("--page-table-v", o.page_table_v, "Values have pages in another order than keys; needs --page-size");
+  addWord(command, "--lengths-count", {"all", "before", "last_key"}, o.lengths_count, lengthsCount,
+          "What the kernels get as lengths: all keys of a sequence, those before its\nqueries, or the number of the "
+          "last key "
+          "(all)");
   addNumber(command, "--keys-per-part", o.keys_per_part, 0, kMaxKeys,
             "Cut each sequence after this number of keys, so that its bits do not\ndepend on others. 0: shares are "
             "equal (0)");
@@ -145,6 +154,8 @@ Expected<DecodeCase> decodeCase(const DecodeOptions &o) {
                                 .latent = o.latent,
                                 .causal = o.kernel.causal != Causal::none,
                                 .page_size = o.page_size,
+                                .page_table_v = o.page_table_v,
+                                .lengths = o.lengths_count,
                                 .sinks = o.kernel.sinks,
                                 .expected_rows = int(o.heads / kv_heads * o.seqlen_q),
                                 .keys_per_part = o.keys_per_part,

@@ -22,7 +22,8 @@ struct DecodeOptions {
   std::vector<int32_t> lengths; ///< The keys of each sequence; empty: seqlen_k of all.
   bool log_normal = false;      ///< Lengths are random, and seqlen_k is their mean.
   KernelOptions kernel = {.causal = Causal::bottom_right};
-  bool latent = false, prepared = false;
+  bool latent = false, page_table_v = false, prepared = false;
+  CacheLengths lengths_count = CacheLengths::all;
   int page_size = 0, keys_per_part = 0;
   std::optional<int64_t> splits, prefix;
   float scale = 0; ///< As in AttentionForward.

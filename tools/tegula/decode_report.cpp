@@ -15,6 +15,10 @@ using Json = nlohmann::ordered_json;
 
 const char *causalOf(const DecodeProblem &problem) { return problem.causal ? "bottom_right" : "none"; }
 
+const char *countOf(const DecodeProblem &problem) {
+  return problem.lengths == CacheLengths::before ? "before" : "last_key";
+}
+
 std::string heading(const DecodeReport &report) {
   const auto &[decode, target, device] = std::tie(report.decode, report.target, report.device);
   const DecodeProblem &problem = decode.problem;
@@ -27,6 +31,10 @@ std::string heading(const DecodeReport &report) {
     options += fmt::format(", a prefix of {} keys", decode.prefix);
   if (problem.page_size != 0)
     options += fmt::format(", pages of {} keys", problem.page_size);
+  if (problem.page_table_v)
+    options += ", others of values";
+  if (problem.lengths != CacheLengths::all)
+    options += fmt::format(", lengths count {}", countOf(problem));
   if (problem.keys_per_part != 0)
     options += fmt::format(", parts of {} keys", problem.keys_per_part);
   if (decode.prepared)
@@ -82,6 +90,10 @@ std::string toJson(const DecodeReport &report) {
     json["latent"] = true;
   if (decode.problem.prefix)
     json["prefix"] = decode.prefix;
+  if (decode.problem.page_table_v)
+    json["page_table_v"] = true;
+  if (decode.problem.lengths != CacheLengths::all)
+    json["lengths_count"] = countOf(decode.problem);
   if (decode.prepared)
     json["prepared"] = true;
   if (decode.variant)
