@@ -17,7 +17,7 @@ class Window;
 
 /// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column. Its rows are
 /// padded to an odd number of cache lines, which are whole vectors. An even number would map the rows of a panel to few
-/// sets of the cache.
+/// sets of the cache. The tile of a load with the attribute `tile.alias` has the elements and the rows of the tensor.
 struct Buffer {
   mlir::Value memory;
   Order order = Order::Row;
@@ -78,6 +78,7 @@ private:
 
   // Buffers and nests (Nests.cpp).
   Buffer allocate(mlir::RankedTensorType type, Order order);
+  Buffer allocate(mlir::RankedTensorType type, Order order, mlir::Type stored);
   Buffer bufferFor(mlir::Operation *op);
   Nest openNest(llvm::ArrayRef<int64_t> shape, int vectorDim, llvm::ArrayRef<int64_t> skipped = {});
   Nest here(llvm::ArrayRef<mlir::Value> position);
@@ -128,11 +129,21 @@ private:
   void lowerAddInTurn(tile::AtomicAddOp add);
   void lowerNextWork(tile::NextWorkOp work);
 
-  // Matrix products (Dot.cpp).
+  // Matrix products (Dot.cpp, DotAlongDepth.cpp).
   void lowerDot(tile::DotOp dot);
+  void lowerDotAlongDepth(tile::DotOp dot, const Buffer &target);
+  /// Loads a vector of a factor of a dot from its buffer, or from the tensor.
+  mlir::Value factorVector(mlir::Value memory, mlir::Type element, mlir::ValueRange at);
+  /// Runs `body(first, step)` in a loop over the whole blocks of `step` indices in [0, size), and then
+  /// `body(first, count)` for the indices after them, if there are any.
+  void forBlocks(int64_t size, int64_t step, llvm::function_ref<void(mlir::Value, int64_t)> body);
 
   // Small helpers.
   mlir::Value index(int64_t value);
+  mlir::Value plus(mlir::Value index, int64_t distance) {
+    return distance ? plus(index, this->index(distance)) : index;
+  }
+  mlir::Value plus(mlir::Value x, mlir::Value y);
   mlir::Value splat(mlir::Value scalar);
   mlir::Value word(int64_t position);
   llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange values) {
@@ -152,6 +163,7 @@ private:
   llvm::SmallVector<int64_t> bufferBytes_;
   mlir::Operation *failed_ = nullptr;
 
+  friend class DepthDotEmitter;
   friend class DotEmitter;
   friend class LoweredLoops;
   friend class Window;

@@ -32,10 +32,13 @@ int64_t bytesOf(Type stored) { return stored.isIndex() ? 8 : stored.getIntOrFloa
 } // namespace
 
 Buffer Lowering::allocate(RankedTensorType type, Order order) {
+  return allocate(type, order, storedType(type.getElementType()));
+}
+
+Buffer Lowering::allocate(RankedTensorType type, Order order, Type stored) {
   SmallVector<int64_t> shape(type.getShape());
   if (order == Order::Column)
     std::reverse(shape.begin(), shape.end());
-  Type stored = storedType(type.getElementType());
   shape.back() = paddedRow(shape.back(), bytesOf(stored), lanes_);
   // A vector of narrow integers has as many elements as a vector of 32-bit elements. It may start in the last row's
   // padding.

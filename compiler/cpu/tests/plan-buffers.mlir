@@ -186,11 +186,14 @@ func.func @equal_loads_around_a_store(%x: !tile.view<2xf32>, %y: !tile.view<2xf3
 // -----
 
 // Four queries read each key once, and their product with the scores each value. A copy would only wait for memory.
+// Vectors along four queries would be half empty, so those of the scores run along the depth.
 // CHECK-LABEL: func @few_rows_read_the_tensor
 // CHECK: tile.load %arg1{{.*}} {tile.alias, tile.buffer = "row"}
+// CHECK: tile.dot {{.*}} {tile.along_depth, tile.buffer = "row", transpose_rhs}
 // CHECK: tile.load %arg2{{.*}} {tile.alias, tile.buffer = "row"}
-// CHECK: tile.load %arg3{{.*}} {tile.buffer = "row"}
+// CHECK: tile.load %arg3{{.*}} {tile.alias, tile.buffer = "row"}
 // CHECK: tile.load %arg4{{.*}} {tile.buffer = "row"}
+// CHECK-NOT: tile.along_depth
 func.func @few_rows_read_the_tensor(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %v: !tile.view<2xf32>,
                                     %narrow: !tile.view<2xbf16>, %out: !tile.view<2xf32> {tile.written}, %n: index) {
   %c0 = arith.constant 0 : index
@@ -222,5 +225,19 @@ func.func @many_rows_read_a_copy(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %
   %b = tile.load %k[%c0, %c0] : !tile.view<2xf32> -> tensor<32x32xf32>
   %s = tile.dot %a, %b {transpose_rhs} : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
   tile.store %s, %out[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// A few columns are as good as a few rows.
+// CHECK-LABEL: func @few_columns
+// CHECK: tile.dot {{.*}} {tile.along_depth, tile.buffer = "{{row|column}}", transpose_rhs}
+func.func @few_columns(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x32xf32>
+  %b = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<2x32xf32>
+  %s = tile.dot %a, %b {transpose_rhs} : tensor<64x32xf32>, tensor<2x32xf32> -> tensor<64x2xf32>
+  tile.store %s, %out[%c0, %c0] : tensor<64x2xf32>, !tile.view<2xf32>
   return
 }
