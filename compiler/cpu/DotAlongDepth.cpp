@@ -59,6 +59,9 @@ private:
 
   /// Emits a block of results. The sums that are contiguous in the target are in adjacent lanes.
   void block(ArrayRef<Rows> sides) {
+    for (const Rows &rows : sides)
+      for (int64_t i = 0; i < rows.count; ++i)
+        l.prefetchAhead(l.buffers_.lookup(rows.factor), l.plus(rows.first, i), l.index(0), depth);
     const auto contiguous = target.contiguousDim(2);
     const Rows &outer = sides[1 - contiguous], &inner = sides[contiguous];
     Value sums = sumsOfLanes(accumulators(outer, inner));

@@ -101,7 +101,7 @@ void Lowering::lowerLoad(tile::LoadOp load) {
     return rows(target.memory, index(0), index(padded));
   });
   builder_.setInsertionPointAfter(branch);
-  buffers_[load.getResult()] = {branch.getResult(0), Order::Row};
+  buffers_[load.getResult()] = {branch.getResult(0), Order::Row, /*isTensor=*/true, load->hasAttr(kContinuesAttr)};
 }
 
 // If the view is contiguous along the buffer's contiguous dimension, whole vectors are copied. The rest of a row, and

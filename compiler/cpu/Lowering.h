@@ -15,12 +15,16 @@ namespace tegula::cpu {
 
 class Window;
 
+inline constexpr int64_t kCacheLine = 64; ///< In bytes.
+
 /// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column. Its rows are
 /// padded to an odd number of cache lines, which are whole vectors. An even number would map the rows of a panel to few
 /// sets of the cache. The tile of a load with the attribute `tile.alias` has the elements and the rows of the tensor.
 struct Buffer {
   mlir::Value memory;
   Order order = Order::Row;
+  bool isTensor = false;  ///< The tile of a load with the attribute `tile.alias`.
+  bool continues = false; ///< The rows after the tile's last one are read soon.
 
   int64_t contiguousDim(int64_t rank) const { return order == Order::Row ? rank - 1 : 0; }
 };
@@ -134,6 +138,9 @@ private:
   void lowerDotAlongDepth(tile::DotOp dot, const Buffer &target);
   /// Loads a vector of a factor of a dot from its buffer, or from the tensor.
   mlir::Value factorVector(mlir::Value memory, mlir::Type element, mlir::ValueRange at);
+  /// Prefetches what a dot will read of a factor that is in the tensor: `count` elements at `row` and `column`, but
+  /// some rows further.
+  void prefetchAhead(const Buffer &factor, mlir::Value row, mlir::Value column, int64_t count);
   /// Runs `body(first, step)` in a loop over the whole blocks of `step` indices in [0, size), and then
   /// `body(first, count)` for the indices after them, if there are any.
   void forBlocks(int64_t size, int64_t step, llvm::function_ref<void(mlir::Value, int64_t)> body);

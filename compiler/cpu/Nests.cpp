@@ -12,8 +12,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t kCacheLine = 64;
-
 /// Returns the length of a padded row of `size` elements: an odd number of cache lines that hold whole vectors. A cache
 /// line is one vector of 16 f32, but half a vector of 16 i64.
 int64_t paddedRow(int64_t size, int64_t elementBytes, int64_t lanes) {

@@ -7,7 +7,7 @@ include "mlir/Pass/PassBase.td"
 def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get buffers, and in which order their elements are stored";
   let description = [{
-    Writes five attributes, and keeps those that exist already:
+    Writes six attributes, and keeps those that exist already:
 
     - `tile.buffer = "row" | "column"` on each op whose result is kept in memory. Without it, the value is recomputed at
       each use.
@@ -15,6 +15,7 @@ def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
     - `tile.buffers`, with one word per result, on loops and branches that carry tiles.
     - `tile.alias` on loads of read-only matrices of floats that dots read only once. Such dots read the tensor, which
       saves a copy, where it has the whole tile and its rows are contiguous. They read narrow floats only in vectors.
+    - `tile.continues` on such loads if the next iteration of the loop loads the rows that follow.
     - `tile.along_depth` on dots whose vectors run along the depth of both operands instead of along the result.
 
     If two dots need a loaded tile in different orders, the load is cloned.
@@ -36,8 +37,8 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
     Replaces the kernel by a function over bare memory. Its arguments are the tensors, the words of shapes, strides and
     scalars, the program id, the size of the grid, and the buffers that `plan-buffers` asked for. `tile.scratch` of the
     module lists the bytes of each buffer. Each buffered tile becomes one loop nest. Values without a buffer are
-    computed inside the nests that use them. Dots are register-blocked. An atomic add holds the lock of the row that it
-    adds to.
+    computed inside the nests that use them. Dots are register-blocked, and prefetch what they read from tensors. An
+    atomic add holds the lock of the row that it adds to.
 
     Tiles of narrower floats are f32 that have been rounded. exp2 becomes a polynomial of relative error below 2^-23.
     `tile.lanes` of the module is the number of 32-bit elements in a vector register: 8 (AVX2, the default) or 16

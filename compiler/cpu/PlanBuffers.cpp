@@ -215,6 +215,24 @@ bool isReadInVectors(OpOperand &factor) {
   return llvm::any_of(vectorOperands(dot, result), [&](VectorOperand vector) { return vector.operand == &factor; });
 }
 
+/// Returns true if all iterations of `loop` compute the same `value`. Skips ops that were `seen`.
+bool isInvariant(Value value, scf::ForOp loop, DenseSet<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (loop.isDefinedOutsideOfLoop(value) || (op && !seen.insert(op).second))
+    return true;
+  return op && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isInvariant(operand, loop, seen); });
+}
+
+/// Returns true if the next iteration of a loop loads the rows that follow.
+bool isContinued(tile::LoadOp load) {
+  auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+  DenseSet<Operation *> seen;
+  return loop && load.getPosition().front() == loop.getInductionVar() &&
+         getConstantIntValue(loop.getStep()) == tileType(load.getResult()).getDimSize(0) &&
+         isInvariant(load.getPosition().back(), loop, seen) && isInvariant(load.getView(), loop, seen);
+}
+
 /// Lets dots read the tensor instead of a copy. Narrow floats are widened where they are read, in vectors.
 void markAlias(tile::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
@@ -225,6 +243,8 @@ void markAlias(tile::LoadOp load) {
       llvm::all_of(load->getUses(),
                    [&](OpOperand &use) { return isReadOnce(load, use) && (isF32 || isReadInVectors(use)); }))
     load->setAttr(kAliasAttr, UnitAttr::get(load.getContext()));
+  if (load->hasAttr(kAliasAttr) && isContinued(load))
+    load->setAttr(kContinuesAttr, UnitAttr::get(load.getContext()));
 }
 
 struct PlanBuffersPass : impl::PlanBuffersBase<PlanBuffersPass> {

@@ -21,6 +21,8 @@ inline constexpr llvm::StringLiteral kAlongDepthAttr = "tile.along_depth";
 
 /// On a load: dots read the tensor itself where it has the whole tile with contiguous rows.
 inline constexpr llvm::StringLiteral kAliasAttr = "tile.alias";
+/// On a load with an alias: the next iteration of its loop loads the rows that follow.
+inline constexpr llvm::StringLiteral kContinuesAttr = "tile.continues";
 
 /// On a module: the number of 32-bit elements in a vector register, 8 (AVX2) or 16 (AVX-512).
 inline constexpr llvm::StringLiteral kLanesSetting = "tile.lanes";

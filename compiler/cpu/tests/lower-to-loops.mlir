@@ -282,11 +282,13 @@ func.func @aliased_rows(%x: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.wri
 
 // -----
 
-// Narrow floats of the tensor are widened where the dot reads them. Registers have room for a
-// whole row of the result.
+// Narrow floats of the tensor are widened where the dot reads them. A prefetch is 128 rows of 64 bytes ahead, in tiles
+// that follow. Registers have room for a whole row of the result.
 // CHECK-LABEL: func @aliased_rows_of_narrow_floats
 // CHECK: scf.if {{.*}} -> (memref<16x32xi16, strided<[?, 1], offset: ?>>) {
 // CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c128
+// CHECK: memref.prefetch %{{.*}}[%[[AHEAD]], %{{.*}}], read
 // CHECK: %[[BITS:.*]] = vector.load %{{.*}} : memref<16x32xi16, strided<[?, 1], offset: ?>>, vector<8xi16>
 // CHECK: arith.extui %[[BITS]] : vector<8xi16> to vector<8xi32>
 func.func @aliased_rows_of_narrow_floats(%x: !tile.view<2xbf16>, %out: !tile.view<2xf32> {tile.written}, %n: index) {
@@ -303,8 +305,11 @@ func.func @aliased_rows_of_narrow_floats(%x: !tile.view<2xbf16>, %out: !tile.vie
 
 // -----
 
-// Eight accumulators, of 2 x 4 elements of the result, become one vector of sums. Each of its halves is in a row.
+// Eight accumulators, of 2 x 4 elements of the result, become one vector of sums. Each of its halves is in a row. No
+// prefetch goes beyond the tile, because nothing follows.
 // CHECK-LABEL: func @a_product_along_its_depth
+// CHECK: %[[AHEAD:.*]] = arith.minsi %{{.*}}, %c17
+// CHECK: memref.prefetch %{{.*}}[%[[AHEAD]], %{{.*}}], read
 // CHECK: scf.for {{.*}} -> ({{(vector<8xf32>(, )?)+}})
 // CHECK-COUNT-8: math.fma {{.*}} : vector<8xf32>
 // CHECK-COUNT-14: vector.shuffle
