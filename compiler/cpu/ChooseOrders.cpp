@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cpu/ChooseOrders.h"
+#include "compiler/cpu/Costs.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -12,8 +13,23 @@ namespace {
 // Prices are in vector instructions.
 constexpr double kStridedElement = 6;
 constexpr double kHorizontalReduction = 0.2;
+/// The instructions for each sum of a dot along its depth: a reduction of as many accumulators as a vector has lanes.
+constexpr double kSumOfLanes = 3;
 /// The groups of a function whose orders are searched. There are 2^12 assignments.
 constexpr int kVariedGroups = 12;
+
+/// The form of a dot whose vectors run along its result, in the order of the result.
+VectorOperand alongResult(tile::DotOp dot, Order result) {
+  if (result == Order::Row)
+    return {&dot.getRhsMutable(), dot.getTransposeRhs() ? Order::Column : Order::Row};
+  return {&dot.getLhsMutable(), dot.getTransposeLhs() ? Order::Row : Order::Column};
+}
+
+/// The form of a dot whose vectors run along its depth.
+SmallVector<VectorOperand, 2> alongDepth(tile::DotOp dot) {
+  return {{&dot.getLhsMutable(), dot.getTransposeLhs() ? Order::Column : Order::Row},
+          {&dot.getRhsMutable(), dot.getTransposeRhs() ? Order::Row : Order::Column}};
+}
 
 double elements(Value tile) { return static_cast<double>(tileType(tile).getNumElements()); }
 
@@ -90,15 +106,25 @@ private:
 /// A choice of one order per group, and its price.
 class OrderSearch {
 public:
-  explicit OrderSearch(func::FuncOp function) : function_(function), groups_(function) {
+  explicit OrderSearch(func::FuncOp function)
+      : function_(function), groups_(function), lanes_(tile::setting(function, kLanesSetting, kDefaultLanes)) {
     function.walk([&](Operation *op) {
       for (Value value : op->getResults())
         if (isMatrix(value))
           groups_.groupOf(value);
     });
     function.walk([&](Operation *op) {
-      if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ReduceOp, tile::DotOp>(op))
-        prices_.push_back(pricesOf(op));
+      if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ReduceOp, tile::DotOp>(op) ||
+          (isElementwise(op) && isMatrix(op->getResult(0))))
+        addPrices(pricesOf(op));
+    });
+  }
+
+  /// Marks the dots that cost less along their depth than along their result.
+  void markDots() {
+    function_.walk([&](tile::DotOp dot) {
+      if (priceAlongDepth(dot) < priceAlongResult(dot))
+        dot->setAttr(kAlongDepthAttr, UnitAttr::get(dot.getContext()));
     });
   }
 
@@ -164,6 +190,15 @@ private:
     return result;
   }
 
+  /// Adds prices to those that depend on the same groups.
+  void addPrices(const Prices &added) {
+    auto *known = llvm::find_if(prices_, [&](const Prices &prices) { return prices.groups == added.groups; });
+    if (known == prices_.end())
+      return prices_.push_back(added);
+    for (auto [sum, price] : llvm::zip(known->prices, added.prices))
+      sum += price;
+  }
+
   double totalPrice() const {
     double total = 0;
     for (const auto &[groups, prices] : prices_) {
@@ -176,19 +211,49 @@ private:
   }
 
   double priceOf(Operation *op) {
-    if (auto dot = dyn_cast<tile::DotOp>(op)) {
-      auto [operand, required] = vectorOperand(dot, order(dot.getResult()));
-      return priceOfOperand(operand->get(), required) * (operandFrequency(operand->get()) / frequency(op));
-    }
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      return std::min(priceAlongResult(dot), priceAlongDepth(dot));
     if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
       int64_t contiguous = order(reduce.getSource()) == Order::Row ? tileType(reduce.getSource()).getRank() - 1 : 0;
       return contiguous == static_cast<int64_t>(reduce.getAxis()) ? kHorizontalReduction * elements(reduce.getSource())
                                                                   : 0;
     }
+    if (isElementwise(op))
+      return ownCost(op) * vectors(op->getResult(0));
     Value tile = isa<tile::LoadOp>(op) ? op->getResult(0) : op->getOperand(0);
     if (isa<tile::LoadOp>(op) && isOperandOfDotsOnly(tile))
       return 0; // It is priced at the dots, because it is cloned for each order.
     return order(tile) == Order::Column ? kStridedElement * elements(tile) : 0;
+  }
+
+  double priceAlongResult(tile::DotOp dot) {
+    auto [operand, required] = alongResult(dot, order(dot.getResult()));
+    double copy = priceOfOperand(operand->get(), required) * (operandFrequency(operand->get()) / frequency(dot));
+    return copy + static_cast<double>(depthOf(dot)) * vectors(dot.getResult());
+  }
+
+  /// Returns infinity if the dot has many rows and columns, or if a factor has another order and would be packed.
+  double priceAlongDepth(tile::DotOp dot) {
+    constexpr double impossible = std::numeric_limits<double>::infinity();
+    if (llvm::none_of(tileType(dot.getResult()).getShape(), [](int64_t size) { return size <= kFewRows; }))
+      return impossible;
+    double price = elements(dot.getResult()) * (llvm::divideCeil(depthOf(dot), lanes_) + kSumOfLanes);
+    for (auto [operand, required] : alongDepth(dot)) {
+      Value factor = operand->get();
+      if (!factor.getDefiningOp<tile::LoadOp>() && order(factor) != required)
+        return impossible;
+      price += priceOfOperand(factor, required) * (operandFrequency(factor) / frequency(dot));
+    }
+    return price;
+  }
+
+  static int64_t depthOf(tile::DotOp dot) { return tileType(dot.getLhs()).getDimSize(dot.getTransposeLhs() ? 0 : 1); }
+
+  /// Returns the number of vectors that hold a matrix. A vector holds elements of one row or column.
+  double vectors(Value matrix) {
+    auto type = tileType(matrix);
+    const int contiguous = order(matrix) == Order::Row ? 1 : 0;
+    return static_cast<double>(type.getDimSize(1 - contiguous) * llvm::divideCeil(type.getDimSize(contiguous), lanes_));
   }
 
   double priceOfOperand(Value value, Order required) {
@@ -208,29 +273,21 @@ private:
 
   func::FuncOp function_;
   OrderGroups groups_;
+  int64_t lanes_;
   SmallVector<Prices> prices_;
   unsigned assignment_ = 0, chosen_ = 0;
 };
 
 } // namespace
 
-double frequency(Operation *op) {
-  double result = 1;
-  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
-    if (isa<LoopLikeOpInterface>(parent))
-      result *= kTripsOfALoop;
-  return result;
-}
-
-VectorOperand vectorOperand(tile::DotOp dot, Order result) {
-  if (result == Order::Row)
-    return {&dot.getRhsMutable(), dot.getTransposeRhs() ? Order::Column : Order::Row};
-  return {&dot.getLhsMutable(), dot.getTransposeLhs() ? Order::Row : Order::Column};
+SmallVector<VectorOperand, 2> vectorOperands(tile::DotOp dot, Order result) {
+  return dot->hasAttr(kAlongDepthAttr) ? alongDepth(dot) : SmallVector<VectorOperand, 2>{alongResult(dot, result)};
 }
 
 DenseMap<Value, Order> chooseOrders(func::FuncOp function) {
   OrderSearch search(function);
   search.solve();
+  search.markDots();
   return search.orders();
 }
 

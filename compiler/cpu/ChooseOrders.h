@@ -10,22 +10,21 @@
 
 namespace tegula::cpu {
 
-/// The number of iterations that a loop counts as, because the real number is not known.
-inline constexpr double kTripsOfALoop = 16;
+/// A dot whose result has at most this many rows, or columns, reads the other factor about once.
+inline constexpr int64_t kFewRows = 16;
 
-/// Returns how often `op` runs, judged by the loops around it.
-double frequency(mlir::Operation *op);
-
-/// The operand of a dot along which vectors run, and the order that its buffer needs for that.
+/// An operand of a dot along which vectors run, and the order that its buffer needs for that.
 struct VectorOperand {
   mlir::OpOperand *operand;
   Order required;
 };
-/// Returns the vector operand of `dot`, if the dot's result has the order `result`.
-VectorOperand vectorOperand(tile::DotOp dot, Order result);
+/// Returns the vector operands of `dot`, if the dot's result has the order `result`. They are both factors if the dot
+/// has the attribute `tile.along_depth`, and otherwise one of them.
+llvm::SmallVector<VectorOperand, 2> vectorOperands(tile::DotOp dot, Order result);
 
-/// Chooses the orders of all matrices of `function` together: the cheapest of all assignments. The entry of a load that
-/// only dots use has no meaning, because the load gets the order that each dot needs.
+/// Chooses the orders of all matrices of `function` together: the cheapest of all assignments. Marks dots that are
+/// cheapest along their depth. The entry of a load that only dots use has no meaning, because the load gets the order
+/// that each dot needs.
 llvm::DenseMap<mlir::Value, Order> chooseOrders(mlir::func::FuncOp function);
 
 } // namespace tegula::cpu

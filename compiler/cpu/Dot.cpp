@@ -31,50 +31,34 @@ public:
     rows = type.getDimSize(flipped ? 1 : 0);
     vectors = llvm::divideCeil(type.getDimSize(flipped ? 0 : 1), l.lanes_);
     vectorOperand = flipped ? dot.getLhs() : dot.getRhs();
+    vectorElement = tileType(vectorOperand).getElementType();
     scalarOperand = flipped ? dot.getRhs() : dot.getLhs();
     bool exact = lhsType.getElementType().isF32() && tileType(dot.getRhs()).getElementType().isF32();
     chunk = exact ? kExactChunk : depth;
-    // 16 registers hold 6 x 2 accumulators, 2 vectors of B and one element of A. 32 registers hold twice as many rows.
-    blockRows = l.lanes_ >= 16 ? 12 : 6;
+    // Registers hold the accumulators, a row of B and an element of A. 16 registers hold 6 x 2 accumulators, and 32
+    // hold 12 x 2. Fewer rows have wider blocks, in panels of equal width.
+    const int64_t registers = l.lanes_ >= 16 ? 32 : 16;
+    blockRows = std::min(rows, registers / 2 - registers / 8);
+    const int64_t widest = (registers - 1) / (blockRows + 1), panels = llvm::divideCeil(vectors, widest);
+    blockVectors = llvm::divideCeil(vectors, panels);
   }
 
   void emit() {
-    packed = dot->hasAttr(kPackAttr) ? pack() : l.buffers_.lookup(vectorOperand).memory;
-    int64_t paired = vectors / 2 * 2;
-    if (paired)
-      panels(0, paired, 2);
-    if (vectors != paired)
-      panels(paired, vectors, 1);
+    vectorBuffer = dot->hasAttr(kPackAttr) ? pack() : l.buffers_.lookup(vectorOperand);
+    // A panel of columns of B stays in the first-level cache while all row blocks use it.
+    l.forBlocks(vectors * l.lanes_, blockVectors * l.lanes_, [&](Value column, int64_t width) {
+      l.forBlocks(rows, blockRows, [&](Value row, int64_t height) { block(row, column, height, width / l.lanes_); });
+    });
   }
 
 private:
   /// Copies the vector operand so that vectors run along its contiguous dimension.
-  Value pack() {
+  Buffer pack() {
     Buffer source = l.buffers_.lookup(vectorOperand);
     Buffer copy = l.allocate(tileType(vectorOperand), source.order == Order::Row ? Order::Column : Order::Row);
     l.materialize(vectorOperand, copy);
-    return copy.memory;
+    return copy;
   }
-
-  void loop(int64_t from, int64_t to, int64_t step, llvm::function_ref<void(Value)> body) {
-    auto loop = scf::ForOp::create(b, loc, l.index(from), l.index(to), l.index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(loop.getBody()->getTerminator());
-    body(loop.getInductionVar());
-  }
-
-  // A panel of columns of B stays in the first-level cache while all row blocks use it.
-  void panels(int64_t from, int64_t to, int64_t width) {
-    loop(from * l.lanes_, to * l.lanes_, width * l.lanes_, [&](Value column) {
-      int64_t whole = rows / blockRows * blockRows;
-      if (whole)
-        loop(0, whole, blockRows, [&](Value row) { block(row, column, blockRows, width); });
-      if (rows != whole)
-        block(l.index(whole), column, rows - whole, width);
-    });
-  }
-
-  Value add(Value x, int64_t y) { return y ? Value(arith::AddIOp::create(b, loc, x, l.index(y))) : x; }
 
   // Accumulators start at 0, and the initial value of C is added at the end. Rounding is then relative to this dot's
   // sum, not to a running total over all tiles.
@@ -86,10 +70,7 @@ private:
       });
     }
     forEach(row, column, height, width, [&](int64_t, Value i, Value j) { store(initial(i, j), i, j); });
-    int64_t whole = depth / chunk * chunk;
-    loop(0, whole, chunk, [&](Value k) { addMma(row, column, k, chunk, height, width); });
-    if (depth != whole)
-      addMma(row, column, l.index(whole), depth - whole, height, width);
+    l.forBlocks(depth, chunk, [&](Value k, int64_t steps) { addMma(row, column, k, steps, height, width); });
   }
 
   void addMma(Value row, Value column, Value k, int64_t steps, int64_t height, int64_t width) {
@@ -111,7 +92,7 @@ private:
     SmallVector<Value> running(loop.getRegionIterArgs());
     Value first = arith::AddIOp::create(b, loc, k, loop.getInductionVar());
     for (int64_t i = 0; i < unroll; ++i)
-      step(running, row, column, add(first, i), height, width);
+      step(running, row, column, l.plus(first, i), height, width);
     scf::YieldOp::create(b, loc, running);
     return loop.getResults();
   }
@@ -120,7 +101,7 @@ private:
                llvm::function_ref<void(int64_t, Value, Value)> body) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j)
-        body(i * width + j, add(row, i), add(column, j * l.lanes_));
+        body(i * width + j, l.plus(row, i), l.plus(column, j * l.lanes_));
   }
 
   Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
@@ -146,10 +127,11 @@ private:
 
   void step(SmallVector<Value> &sums, Value row, Value column, Value k, int64_t height, int64_t width) {
     SmallVector<Value> vectors;
+    l.prefetchAhead(vectorBuffer, k, column, width * l.lanes_);
     for (int64_t j = 0; j < width; ++j)
-      vectors.push_back(vector::LoadOp::create(b, loc, vectorType(), packed, ValueRange{k, add(column, j * l.lanes_)}));
+      vectors.push_back(l.factorVector(vectorBuffer.memory, vectorElement, {k, l.plus(column, j * l.lanes_)}));
     for (int64_t i = 0; i < height; ++i) {
-      Value factor = l.splat(scalarAt(add(row, i), k));
+      Value factor = l.splat(scalarAt(l.plus(row, i), k));
       for (int64_t j = 0; j < width; ++j)
         sums[i * width + j] = math::FmaOp::create(b, loc, factor, vectors[j], sums[i * width + j]);
     }
@@ -169,13 +151,53 @@ private:
   tile::DotOp dot;
   Buffer target;
   bool flipped;
-  int64_t depth, rows, vectors, blockRows, chunk;
-  Value vectorOperand, scalarOperand, packed;
+  int64_t depth, rows, vectors, blockRows, blockVectors, chunk;
+  Value vectorOperand, scalarOperand;
+  Buffer vectorBuffer;
+  Type vectorElement;
 };
+
+/// The bytes that a core requests from memory before it uses them: its share of the memory's speed times the latency.
+/// Without prefetches, memory is idle while the core computes.
+constexpr int64_t kBytesAhead = 8192;
+
+void Lowering::prefetchAhead(const Buffer &factor, Value row, Value column, int64_t count) {
+  if (!factor.isTensor)
+    return;
+  auto type = cast<MemRefType>(factor.memory.getType());
+  const int64_t bytes = type.getElementTypeBitWidth() / 8;
+  Value ahead = plus(row, llvm::divideCeil(kBytesAhead, type.getDimSize(1) * bytes));
+  if (!factor.continues)
+    ahead = arith::MinSIOp::create(builder_, loc(), ahead, index(type.getDimSize(0) - 1));
+  for (int64_t i = 0; i < count; i += kCacheLine / bytes)
+    memref::PrefetchOp::create(builder_, loc(), factor.memory, ValueRange{ahead, plus(column, i)}, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+Value Lowering::factorVector(Value memory, Type element, ValueRange at) {
+  Type stored = cast<MemRefType>(memory.getType()).getElementType();
+  Value vector = vector::LoadOp::create(builder_, loc(), VectorType::get({lanes_}, stored), memory, at);
+  return stored.isF32() ? vector : widen(builder_, loc(), vector, element);
+}
+
+void Lowering::forBlocks(int64_t size, int64_t step, llvm::function_ref<void(Value, int64_t)> body) {
+  const int64_t whole = size / step * step;
+  if (whole) {
+    auto loop = scf::ForOp::create(builder_, loc(), index(0), index(whole), index(step));
+    OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPoint(loop.getBody()->getTerminator());
+    body(loop.getInductionVar(), step);
+  }
+  if (size != whole)
+    body(index(whole), size - whole);
+}
 
 void Lowering::lowerDot(tile::DotOp dot) {
   Buffer target = bufferFor(dot);
-  DotEmitter(*this, dot, target).emit();
+  if (dot->hasAttr(kAlongDepthAttr))
+    lowerDotAlongDepth(dot, target);
+  else
+    DotEmitter(*this, dot, target).emit();
   buffers_[dot.getResult()] = target;
 }
 

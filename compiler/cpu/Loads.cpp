@@ -64,30 +64,31 @@ TypedAttr fillOf(OpBuilder &builder, tile::LoadOp load, Type stored) {
 
 } // namespace
 
-/// Returns the type of a matrix whose rows are contiguous, and lie anywhere.
+/// Returns the type of a matrix in a tensor whose rows are contiguous, and lie anywhere.
 static MemRefType rowsAnywhere(RankedTensorType type) {
   auto layout =
       StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, /*contiguous=*/1});
-  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+  return MemRefType::get(type.getShape(), memoryType(type.getElementType()), layout);
 }
 
 void Lowering::lowerLoad(tile::LoadOp load) {
   auto type = tileType(load.getResult());
-  Buffer target = bufferFor(load);
   Window m(*this, load.getView(), load.getPosition(), type);
   if (!load->hasAttr(kAliasAttr)) {
+    Buffer target = bufferFor(load);
     copyToBuffer(load, m, target);
     buffers_[load.getResult()] = target;
     return;
   }
+  MemRefType there = rowsAnywhere(type);
+  Buffer target = allocate(type, Order::Row, there.getElementType());
   auto rows = [&](Value memory, Value offset, Value stride) {
     SmallVector<OpFoldResult> sizes{builder_.getIndexAttr(type.getDimSize(0)),
                                     builder_.getIndexAttr(type.getDimSize(1))};
     SmallVector<OpFoldResult> strides{stride, builder_.getIndexAttr(1)};
-    return memref::ReinterpretCastOp::create(builder_, loc(), rowsAnywhere(type), memory, OpFoldResult(offset), sizes,
-                                             strides);
+    return memref::ReinterpretCastOp::create(builder_, loc(), there, memory, OpFoldResult(offset), sizes, strides);
   };
-  auto branch = scf::IfOp::create(builder_, loc(), TypeRange{rowsAnywhere(type)}, m.both(m.whole(), m.isContiguous(1)),
+  auto branch = scf::IfOp::create(builder_, loc(), TypeRange{there}, m.both(m.whole(), m.isContiguous(1)),
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   auto yield = [&](Block *block, llvm::function_ref<Value()> memory) {
     builder_.setInsertionPointToEnd(block);
@@ -100,12 +101,12 @@ void Lowering::lowerLoad(tile::LoadOp load) {
     return rows(target.memory, index(0), index(padded));
   });
   builder_.setInsertionPointAfter(branch);
-  buffers_[load.getResult()] = {branch.getResult(0), Order::Row};
+  buffers_[load.getResult()] = {branch.getResult(0), Order::Row, /*isTensor=*/true, load->hasAttr(kContinuesAttr)};
 }
 
 // If the view is contiguous along the buffer's contiguous dimension, whole vectors are copied. The rest of a row, and
 // all elements of a strided view, are copied one by one. A tile that is partly outside the view is first filled with
-// `fill`.
+// `fill`. Elements are widened, unless the buffer has those of the tensor.
 void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) {
   auto type = tileType(load.getResult());
   auto bufferType = cast<MemRefType>(target.memory.getType());
@@ -129,6 +130,8 @@ void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) 
   Value middle = m.add(m.low[inner], vectorised);
   Type narrowType = type.getElementType();
   auto store = [&](SmallVector<Value, 5> at, Value x, Value value) {
+    if (bufferType.getElementType() != memoryType(narrowType))
+      value = widen(builder_, loc(), value, narrowType);
     at[inner] = x;
     if (target.order == Order::Column)
       std::reverse(at.begin(), at.end());
@@ -142,12 +145,12 @@ void Lowering::copyToBuffer(tile::LoadOp load, Window &m, const Buffer &target) 
     m.loop(m.low[inner], middle, lanes_, [&](Value x) {
       Value value = vector::LoadOp::create(builder_, loc(), VectorType::get({lanes_}, memoryType(narrowType)),
                                            m.view.flat, ValueRange{m.add(row, x)});
-      store(at, x, widen(builder_, loc(), value, narrowType));
+      store(at, x, value);
     });
     m.loop(middle, m.high[inner], 1, [&](Value x) {
       m.element(at, inner, row, x, [&](Value where) {
         Value value = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
-        store(at, x, widen(builder_, loc(), value, narrowType));
+        store(at, x, value);
       });
     });
   });

@@ -22,6 +22,8 @@ Lowering::Lowering(func::FuncOp source, int64_t lanes)
 
 Value Lowering::index(int64_t value) { return arith::ConstantIndexOp::create(builder_, loc(), value); }
 
+Value Lowering::plus(Value x, Value y) { return arith::AddIOp::create(builder_, loc(), x, y); }
+
 Value Lowering::splat(Value scalar) {
   return vector::BroadcastOp::create(builder_, loc(), VectorType::get({lanes_}, scalar.getType()), scalar);
 }
@@ -340,7 +342,7 @@ struct LowerToLoopsPass : impl::LowerToLoopsBase<LowerToLoopsPass> {
       getOperation().emitError("a program must have exactly one function, this one has ") << kernels.size();
       return signalPassFailure();
     }
-    if (failed(Lowering(kernels.front(), tile::setting(getOperation(), "tile.lanes", 8)).run()))
+    if (failed(Lowering(kernels.front(), tile::setting(getOperation(), kLanesSetting, kDefaultLanes)).run()))
       signalPassFailure();
   }
 };

@@ -15,12 +15,16 @@ namespace tegula::cpu {
 
 class Window;
 
+inline constexpr int64_t kCacheLine = 64; ///< In bytes.
+
 /// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column. Its rows are
 /// padded to an odd number of cache lines, which are whole vectors. An even number would map the rows of a panel to few
-/// sets of the cache.
+/// sets of the cache. The tile of a load with the attribute `tile.alias` has the elements and the rows of the tensor.
 struct Buffer {
   mlir::Value memory;
   Order order = Order::Row;
+  bool isTensor = false;  ///< The tile of a load with the attribute `tile.alias`.
+  bool continues = false; ///< The rows after the tile's last one are read soon.
 
   int64_t contiguousDim(int64_t rank) const { return order == Order::Row ? rank - 1 : 0; }
 };
@@ -78,6 +82,7 @@ private:
 
   // Buffers and nests (Nests.cpp).
   Buffer allocate(mlir::RankedTensorType type, Order order);
+  Buffer allocate(mlir::RankedTensorType type, Order order, mlir::Type stored);
   Buffer bufferFor(mlir::Operation *op);
   Nest openNest(llvm::ArrayRef<int64_t> shape, int vectorDim, llvm::ArrayRef<int64_t> skipped = {});
   Nest here(llvm::ArrayRef<mlir::Value> position);
@@ -129,11 +134,24 @@ private:
   void lowerArrive(tile::ArriveOp arrive);
   void lowerNextWork(tile::NextWorkOp work);
 
-  // Matrix products (Dot.cpp).
+  // Matrix products (Dot.cpp, DotAlongDepth.cpp).
   void lowerDot(tile::DotOp dot);
+  void lowerDotAlongDepth(tile::DotOp dot, const Buffer &target);
+  /// Loads a vector of a factor of a dot from its buffer, or from the tensor.
+  mlir::Value factorVector(mlir::Value memory, mlir::Type element, mlir::ValueRange at);
+  /// Prefetches what a dot will read of a factor that is in the tensor: `count` elements at `row` and `column`, but
+  /// some rows further.
+  void prefetchAhead(const Buffer &factor, mlir::Value row, mlir::Value column, int64_t count);
+  /// Runs `body(first, step)` in a loop over the whole blocks of `step` indices in [0, size), and then
+  /// `body(first, count)` for the indices after them, if there are any.
+  void forBlocks(int64_t size, int64_t step, llvm::function_ref<void(mlir::Value, int64_t)> body);
 
   // Small helpers.
   mlir::Value index(int64_t value);
+  mlir::Value plus(mlir::Value index, int64_t distance) {
+    return distance ? plus(index, this->index(distance)) : index;
+  }
+  mlir::Value plus(mlir::Value x, mlir::Value y);
   mlir::Value splat(mlir::Value scalar);
   mlir::Value word(int64_t position);
   llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange values) {
@@ -153,6 +171,7 @@ private:
   llvm::SmallVector<int64_t> bufferBytes_;
   mlir::Operation *failed_ = nullptr;
 
+  friend class DepthDotEmitter;
   friend class DotEmitter;
   friend class LoweredLoops;
   friend class Window;

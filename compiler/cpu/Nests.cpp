@@ -12,8 +12,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t kCacheLine = 64;
-
 /// Returns the length of a padded row of `size` elements: an odd number of cache lines that hold whole vectors. A cache
 /// line is one vector of 16 f32, but half a vector of 16 i64.
 int64_t paddedRow(int64_t size, int64_t elementBytes, int64_t lanes) {
@@ -32,10 +30,13 @@ int64_t bytesOf(Type stored) { return stored.isIndex() ? 8 : stored.getIntOrFloa
 } // namespace
 
 Buffer Lowering::allocate(RankedTensorType type, Order order) {
+  return allocate(type, order, storedType(type.getElementType()));
+}
+
+Buffer Lowering::allocate(RankedTensorType type, Order order, Type stored) {
   SmallVector<int64_t> shape(type.getShape());
   if (order == Order::Column)
     std::reverse(shape.begin(), shape.end());
-  Type stored = storedType(type.getElementType());
   shape.back() = paddedRow(shape.back(), bytesOf(stored), lanes_);
   // A vector of narrow integers has as many elements as a vector of 32-bit elements. It may start in the last row's
   // padding.

@@ -7,20 +7,23 @@ include "mlir/Pass/PassBase.td"
 def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get buffers, and in which order their elements are stored";
   let description = [{
-    Writes four attributes, and keeps those that exist already:
+    Writes six attributes, and keeps those that exist already:
 
     - `tile.buffer = "row" | "column"` on each op whose result is kept in memory. Without it, the value is recomputed at
       each use.
     - `tile.in_place` on each op whose result may overwrite the loop-carried tile that it replaces.
     - `tile.buffers`, with one word per result, on loops and branches that carry tiles.
-    - `tile.alias` on loads of read-only f32 matrices that dots read only once. Such dots read the tensor, which saves a
-      copy, where it has the whole tile and its rows are contiguous.
+    - `tile.alias` on loads of read-only matrices of floats that dots read only once. Such dots read the tensor, which
+      saves a copy, where it has the whole tile and its rows are contiguous. They read narrow floats only in vectors.
+    - `tile.continues` on such loads if the next iteration of the loop loads the rows that follow.
+    - `tile.along_depth` on dots whose vectors run along the depth of both operands instead of along the result.
 
     If two dots need a loaded tile in different orders, the load is cloned.
 
     The orders of all matrices are chosen together, by trying every assignment. A dot needs either a row-major result
-    and a right operand with contiguous rows, or a column-major result and a left operand with contiguous columns. A
-    wrong order costs a strided copy, weighted by loop depth.
+    and a right operand with contiguous rows, or a column-major result and a left operand with contiguous columns. A dot
+    of few rows or columns may have both operands contiguous along the depth instead. A wrong order costs a strided
+    copy, weighted by loop depth, and a short contiguous side costs empty lanes.
 
     Runs after simplification, because it counts instructions, and before `lower-to-loops`, which obeys the attributes.
     Rounding: none.
@@ -34,8 +37,8 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
     Replaces the kernel by a function over bare memory. Its arguments are the tensors, the words of shapes, strides and
     scalars, the program id, the size of the grid, and the buffers that `plan-buffers` asked for. `tile.scratch` of the
     module lists the bytes of each buffer. Each buffered tile becomes one loop nest. Values without a buffer are
-    computed inside the nests that use them. Dots are register-blocked. An atomic add holds the lock of the row that it
-    adds to.
+    computed inside the nests that use them. Dots are register-blocked, and prefetch what they read from tensors. An
+    atomic add holds the lock of the row that it adds to.
 
     Tiles of narrower floats are f32 that have been rounded. exp2 becomes a polynomial of relative error below 2^-23.
     `tile.lanes` of the module is the number of 32-bit elements in a vector register: 8 (AVX2, the default) or 16

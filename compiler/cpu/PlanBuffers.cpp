@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cpu/ChooseOrders.h"
+#include "compiler/cpu/Costs.h"
 #include "compiler/cpu/Passes.h"
 #include "compiler/cpu/TileOrder.h"
-#include "compiler/tile/Functions.h"
+#include "compiler/tile/NarrowFloats.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Pass/Pass.h"
@@ -32,26 +32,29 @@ using LoadOrders = llvm::MapVector<Value, Order>;
 /// The clone of a load in an order.
 using Clones = DenseMap<std::pair<Value, int>, Value>;
 
-/// Gives each dot's vector operand the order that it needs. A load is cloned, and any other operand is packed. Returns
-/// the clones.
+/// Gives each dot's vector operands the orders that they need. A load is cloned, and any other operand is packed.
+/// Returns the clones.
 Clones fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &loadOrders) {
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
   Clones clones;
-  for (tile::DotOp dot : dots) {
-    auto [operand, required] = vectorOperand(dot, orders.lookup(dot.getResult()));
+  auto fix = [&](tile::DotOp dot, VectorOperand vectorOperand) {
+    auto [operand, required] = vectorOperand;
     auto load = operand->get().getDefiningOp<tile::LoadOp>();
     if (!load) {
       if (orders.lookup(operand->get()) != required)
         dot->setAttr(kPackAttr, UnitAttr::get(dot.getContext()));
-      continue;
+      return;
     }
     Value &clone = clones[{load.getResult(), static_cast<int>(required)}];
     if (!clone)
       clone = OpBuilder(load).clone(*load)->getResult(0);
     loadOrders[clone] = required;
     operand->set(clone);
-  }
+  };
+  for (tile::DotOp dot : dots)
+    for (VectorOperand operand : vectorOperands(dot, orders.lookup(dot.getResult())))
+      fix(dot, operand);
   return clones;
 }
 
@@ -84,19 +87,6 @@ bool isFactor(OpOperand &use) {
 
 bool isYielded(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) { return isa<scf::YieldOp>(user); });
-}
-
-double ownCost(Operation *op) {
-  StringRef name = op->getName().getStringRef();
-  if (isa<arith::ConstantOp, tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::IotaOp>(op))
-    return 0.5;
-  if (name.starts_with("math.exp") || name.starts_with("math.log") || name.starts_with("math.tanh"))
-    return 15;
-  if (tile::isExpandedFunction(op))
-    return isa<math::PowFOp>(op) ? 80 : 30;
-  if (name.starts_with("arith.div") || name.starts_with("arith.rem") || name == "math.sqrt")
-    return 10;
-  return 1;
 }
 
 /// The decision for every op, operands first: its result gets a buffer or is recomputed.
@@ -205,8 +195,6 @@ void markInPlace(scf::ForOp loop) {
 
 //===-- Alias ----------------------------------------------------------------------------------------------------===//
 
-/// A product with at most this many rows or columns on the other side reads an operand about once.
-constexpr int64_t kFewRows = 16;
 /// The elements of the widest vector register.
 constexpr int64_t kMostLanes = 16;
 
@@ -220,14 +208,43 @@ bool isReadOnce(tile::LoadOp load, OpOperand &use) {
   return tileType(dot.getResult()).getDimSize(otherSide) <= kFewRows;
 }
 
-/// Lets dots read the tensor instead of a copy.
+/// Returns true if a dot reads whole vectors of a factor.
+bool isReadInVectors(OpOperand &factor) {
+  auto dot = cast<tile::DotOp>(factor.getOwner());
+  const Order result = toOrder(dot->getAttrOfType<StringAttr>(kBufferAttr).getValue());
+  return llvm::any_of(vectorOperands(dot, result), [&](VectorOperand vector) { return vector.operand == &factor; });
+}
+
+/// Returns true if all iterations of `loop` compute the same `value`. Skips ops that were `seen`.
+bool isInvariant(Value value, scf::ForOp loop, DenseSet<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (loop.isDefinedOutsideOfLoop(value) || (op && !seen.insert(op).second))
+    return true;
+  return op && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isInvariant(operand, loop, seen); });
+}
+
+/// Returns true if the next iteration of a loop loads the rows that follow.
+bool isContinued(tile::LoadOp load) {
+  auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+  DenseSet<Operation *> seen;
+  return loop && load.getPosition().front() == loop.getInductionVar() &&
+         getConstantIntValue(loop.getStep()) == tileType(load.getResult()).getDimSize(0) &&
+         isInvariant(load.getPosition().back(), loop, seen) && isInvariant(load.getView(), loop, seen);
+}
+
+/// Lets dots read the tensor instead of a copy. Narrow floats are widened where they are read, in vectors.
 void markAlias(tile::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
   auto order = load->getAttrOfType<StringAttr>(kBufferAttr);
-  if (type.getRank() == 2 && type.getElementType().isF32() && type.getDimSize(1) % kMostLanes == 0 &&
+  const bool isF32 = type.getElementType().isF32(), isNarrow = tile::isNarrowFloat(type.getElementType());
+  if (type.getRank() == 2 && (isF32 || (isNarrow && !load.getFillAttr())) && type.getDimSize(1) % kMostLanes == 0 &&
       toOrder(order.getValue()) == Order::Row && tile::isReadOnly(load.getView()) &&
-      llvm::all_of(load->getUses(), [&](OpOperand &use) { return isReadOnce(load, use); }))
+      llvm::all_of(load->getUses(),
+                   [&](OpOperand &use) { return isReadOnce(load, use) && (isF32 || isReadInVectors(use)); }))
     load->setAttr(kAliasAttr, UnitAttr::get(load.getContext()));
+  if (load->hasAttr(kAliasAttr) && isContinued(load))
+    load->setAttr(kContinuesAttr, UnitAttr::get(load.getContext()));
 }
 
 struct PlanBuffersPass : impl::PlanBuffersBase<PlanBuffersPass> {

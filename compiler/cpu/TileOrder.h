@@ -16,9 +16,17 @@ inline constexpr llvm::StringLiteral kBufferAttr = "tile.buffer";    ///< On an 
 inline constexpr llvm::StringLiteral kBuffersAttr = "tile.buffers";  ///< On a loop or branch: one order per result.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "tile.in_place"; ///< The result overwrites a loop-carried tile.
 inline constexpr llvm::StringLiteral kPackAttr = "tile.pack"; ///< On a dot: copy the operand along which vectors run.
+/// On a dot: vectors run along the depth, in both operands. Without it they run along the result.
+inline constexpr llvm::StringLiteral kAlongDepthAttr = "tile.along_depth";
 
 /// On a load: dots read the tensor itself where it has the whole tile with contiguous rows.
 inline constexpr llvm::StringLiteral kAliasAttr = "tile.alias";
+/// On a load with an alias: the next iteration of its loop loads the rows that follow.
+inline constexpr llvm::StringLiteral kContinuesAttr = "tile.continues";
+
+/// On a module: the number of 32-bit elements in a vector register, 8 (AVX2) or 16 (AVX-512).
+inline constexpr llvm::StringLiteral kLanesSetting = "tile.lanes";
+inline constexpr int64_t kDefaultLanes = 8;
 
 inline llvm::StringRef toWord(Order order) { return order == Order::Row ? "row" : "column"; }
 inline Order toOrder(llvm::StringRef word) { return word == "column" ? Order::Column : Order::Row; }

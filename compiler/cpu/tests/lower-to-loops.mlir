@@ -302,6 +302,51 @@ func.func @aliased_rows(%x: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.wri
 
 // -----
 
+// Narrow floats of the tensor are widened where the dot reads them. A prefetch is 128 rows of 64 bytes ahead, in tiles
+// that follow. Registers have room for a whole row of the result.
+// CHECK-LABEL: func @aliased_rows_of_narrow_floats
+// CHECK: scf.if {{.*}} -> (memref<16x32xi16, strided<[?, 1], offset: ?>>) {
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c128
+// CHECK: memref.prefetch %{{.*}}[%[[AHEAD]], %{{.*}}], read
+// CHECK: %[[BITS:.*]] = vector.load %{{.*}} : memref<16x32xi16, strided<[?, 1], offset: ?>>, vector<8xi16>
+// CHECK: arith.extui %[[BITS]] : vector<8xi16> to vector<8xi32>
+func.func @aliased_rows_of_narrow_floats(%x: !tile.view<2xbf16>, %out: !tile.view<2xf32> {tile.written}, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xbf16> -> tensor<1x16xbf16>
+  scf.for %j = %c0 to %n step %c16 {
+    %b = tile.load %x[%j, %c0] : !tile.view<2xbf16> -> tensor<16x32xbf16>
+    %s = tile.dot %a, %b : tensor<1x16xbf16>, tensor<16x32xbf16> -> tensor<1x32xf32>
+    tile.store %s, %out[%c0, %c0] : tensor<1x32xf32>, !tile.view<2xf32>
+  }
+  return
+}
+
+// -----
+
+// Eight accumulators, of 2 x 4 elements of the result, become one vector of sums. Each of its halves is in a row. No
+// prefetch goes beyond the tile, because nothing follows.
+// CHECK-LABEL: func @a_product_along_its_depth
+// CHECK: %[[AHEAD:.*]] = arith.minsi %{{.*}}, %c17
+// CHECK: memref.prefetch %{{.*}}[%[[AHEAD]], %{{.*}}], read
+// CHECK: scf.for {{.*}} -> ({{(vector<8xf32>(, )?)+}})
+// CHECK-COUNT-8: math.fma {{.*}} : vector<8xf32>
+// CHECK-COUNT-14: vector.shuffle
+// CHECK: vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [4]
+// CHECK: vector.store {{.*}} vector<4xf32>
+// CHECK: vector.extract_strided_slice %{{.*}} {offsets = [4], sizes = [4]
+func.func @a_product_along_its_depth(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<2x32xf32>
+  %b = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<18x32xf32>
+  %s = tile.dot %a, %b {transpose_rhs} : tensor<2x32xf32>, tensor<18x32xf32> -> tensor<2x18xf32>
+  tile.store %s, %out[%c0, %c0] : tensor<2x18xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
 // Rows in pages of a table: the place of a page is read for each row, and a row without a place is skipped.
 // CHECK-LABEL: func.func @rows_in_pages
 // CHECK: %[[ROWS:.*]] = arith.muli %[[ENTRIES:.*]], %c16 : index

@@ -186,11 +186,14 @@ func.func @equal_loads_around_a_store(%x: !tile.view<2xf32>, %y: !tile.view<2xf3
 // -----
 
 // Four queries read each key once, and their product with the scores each value. A copy would only wait for memory.
+// Vectors along four queries would be half empty, so those of the scores run along the depth.
 // CHECK-LABEL: func @few_rows_read_the_tensor
-// CHECK: tile.load %arg1{{.*}} {tile.alias, tile.buffer = "row"}
-// CHECK: tile.load %arg2{{.*}} {tile.alias, tile.buffer = "row"}
-// CHECK: tile.load %arg3{{.*}} {tile.buffer = "row"}
+// CHECK: tile.load %arg1{{.*}} {tile.alias, tile.buffer = "row", tile.continues}
+// CHECK: tile.dot {{.*}} {tile.along_depth, tile.buffer = "row", transpose_rhs}
+// CHECK: tile.load %arg2{{.*}} {tile.alias, tile.buffer = "row", tile.continues}
+// CHECK: tile.load %arg3{{.*}} {tile.alias, tile.buffer = "row", tile.continues}
 // CHECK: tile.load %arg4{{.*}} {tile.buffer = "row"}
+// CHECK-NOT: tile.along_depth
 func.func @few_rows_read_the_tensor(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %v: !tile.view<2xf32>,
                                     %narrow: !tile.view<2xbf16>, %out: !tile.view<2xf32> {tile.written}, %n: index) {
   %c0 = arith.constant 0 : index
@@ -222,5 +225,41 @@ func.func @many_rows_read_a_copy(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %
   %b = tile.load %k[%c0, %c0] : !tile.view<2xf32> -> tensor<32x32xf32>
   %s = tile.dot %a, %b {transpose_rhs} : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
   tile.store %s, %out[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// The rows of the next tile lie in another page, so they do not follow.
+// CHECK-LABEL: func @rows_of_pages_do_not_continue
+// CHECK: tile.load {{.*}} {tile.alias, tile.buffer = "row"} : !tile.view<2xbf16>
+func.func @rows_of_pages_do_not_continue(%q: !tile.view<2xf32>, %k: !tile.view<3xbf16>, %pages: !tile.view<1xi32>,
+                                         %out: !tile.view<2xf32> {tile.written}, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %a = tile.load %q[%c0, %c0] : !tile.view<2xf32> -> tensor<4x32xf32>
+  scf.for %j = %c0 to %n step %c16 {
+    %number = arith.divui %j, %c16 : index
+    %entry = tile.gather %pages[%number] : !tile.view<1xi32>, index -> i32
+    %page = arith.index_cast %entry : i32 to index
+    %rows = tile.slice %k[%page] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+    %b = tile.load %rows[%c0, %c0] : !tile.view<2xbf16> -> tensor<16x32xbf16>
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<4x32xf32>, tensor<16x32xbf16> -> tensor<4x16xf32>
+    tile.store %s, %out[%c0, %j] : tensor<4x16xf32>, !tile.view<2xf32>
+  }
+  return
+}
+
+// -----
+
+// A few columns are as good as a few rows.
+// CHECK-LABEL: func @few_columns
+// CHECK: tile.dot {{.*}} {tile.along_depth, tile.buffer = "{{row|column}}", transpose_rhs}
+func.func @few_columns(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %out: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x32xf32>
+  %b = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<2x32xf32>
+  %s = tile.dot %a, %b {transpose_rhs} : tensor<64x32xf32>, tensor<2x32xf32> -> tensor<64x2xf32>
+  tile.store %s, %out[%c0, %c0] : tensor<64x2xf32>, !tile.view<2xf32>
   return
 }
