@@ -3,6 +3,7 @@
 
 #include "compiler/driver/DefaultSchedule.h"
 #include "compiler/sm/Steps.h"
+#include "compiler/tile/Settings.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,18 +18,17 @@ using namespace mlir;
 
 namespace {
 
-/// A field of the schedule that passes read as a number from an attribute of the module.
+/// The legal values of a field that is a number.
 struct Number {
-  const char *name, *attribute;
+  const char *name;
   int Schedule::*field;
-  int64_t usual;
-  std::vector<int64_t> legal;
+  std::vector<int> legal;
 };
 
 const Number kNumbers[] = {
-    {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 12, 16}},
-    {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
-    {"instances_per_sm", "tile.instances_per_sm", &Schedule::instances_per_sm, 1, {1, 2, 3, 4}},
+    {"num_warps", &Schedule::num_warps, {1, 2, 4, 8, 12, 16}},
+    {"num_stages", &Schedule::num_stages, {1, 2, 3, 4, 5, 6, 7, 8}},
+    {"instances_per_sm", &Schedule::instances_per_sm, {1, 2, 3, 4}},
 };
 
 int64_t attributeOf(ModuleOp module, StringRef name) {
@@ -40,34 +40,25 @@ void setAttribute(ModuleOp module, StringRef name, int64_t value) {
   module->setAttr(name, Builder(module.getContext()).getI64IntegerAttr(value));
 }
 
-/// Writes a number of the schedule on the module.
-Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
-  const int64_t value = schedule.*number.field;
-  if (!llvm::is_contained(number.legal, value)) {
-    auto legal = llvm::map_range(number.legal, [](int64_t n) { return std::to_string(n); });
-    return Status(ErrorCode::invalid_argument, number.name + (" is " + std::to_string(value)) + "; legal are " +
-                                                   llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
-  }
-  setAttribute(module, number.attribute, value);
+Status check(const Number &number, const Schedule &schedule) {
+  const int value = schedule.*number.field;
+  if (llvm::is_contained(number.legal, value))
+    return {};
+  auto legal = llvm::map_range(number.legal, [](int n) { return std::to_string(n); });
+  return Status(ErrorCode::invalid_argument, number.name + (" is " + std::to_string(value)) + "; legal are " +
+                                                 llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
+}
+
+/// Checks the fields whose legal values do not depend on each other.
+Status checkFields(const Schedule &schedule) {
+  for (const Number &number : kNumbers)
+    TEGULA_RETURN_IF_ERROR(check(number, schedule));
+  if (schedule.steps.empty())
+    return {};
+  if (llvm::Expected<sm::StepList> steps = sm::parseSteps(schedule.steps); !steps)
+    return Status(ErrorCode::invalid_argument,
+                  "steps is \"" + schedule.steps + "\", and " + llvm::toString(steps.takeError()));
   return {};
-}
-
-/// Returns `schedule` with the program's own values in fields that it does not set.
-Schedule withOwnFields(Schedule schedule, ModuleOp module) {
-  for (const Number &number : kNumbers)
-    if (schedule.*number.field == 0)
-      schedule.*number.field = static_cast<int>(attributeOf(module, number.attribute));
-  if (!schedule.roles && module->hasAttr("tile.roles"))
-    schedule.roles = tile::wantsRoles(module) ? Roles::load : Roles::none;
-  return schedule;
-}
-
-Schedule withUsualValues(Schedule schedule) {
-  for (const Number &number : kNumbers)
-    if (schedule.*number.field == 0)
-      schedule.*number.field = static_cast<int>(number.usual);
-  schedule.roles = schedule.roles.value_or(Roles::none);
-  return schedule;
 }
 
 /// Returns the line of the first product, or of the function if it has none.
@@ -82,20 +73,6 @@ std::string placeOfProgram(ModuleOp module) {
   return placeOf(location);
 }
 
-/// Writes the switch `tile.NAME` with the value `isOn` on the module. If the schedule has no value, the program's own
-/// stays.
-void decideSwitch(StringRef name, std::optional<bool> isOn, ModuleOp module) {
-  if (isOn)
-    module->setAttr(("tile." + name).str(), BoolAttr::get(module.getContext(), *isOn));
-}
-
-/// Writes the enumerator `value` as a word in `tile.NAME` on the module. If the schedule has no value, the program's
-/// own stays.
-template <class T> void decideWord(StringRef name, std::optional<T> value, ModuleOp module) {
-  if (value)
-    module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
-}
-
 /// Returns `schedule` without the orders of MMAs that leave no place for the tests of a kernel that reports. All warps
 /// of a role execute a test together.
 Schedule forReports(Schedule schedule) {
@@ -107,16 +84,6 @@ Schedule forReports(Schedule schedule) {
   return schedule;
 }
 
-/// Writes the step list of the schedule on the module. If the schedule has none, the program's own stays.
-Status decideSteps(const std::string &list, ModuleOp module) {
-  if (list.empty())
-    return {};
-  if (llvm::Expected<sm::StepList> steps = sm::parseSteps(list); !steps)
-    return Status(ErrorCode::invalid_argument, "steps is \"" + list + "\", and " + llvm::toString(steps.takeError()));
-  module->setAttr(tile::steps, StringAttr::get(module.getContext(), list));
-  return {};
-}
-
 /// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor.
 int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
@@ -126,7 +93,7 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
 
 /// Names the fields that the compiler sets on the module, so that remarks say that it chose them.
 void GpuCompilation::nameChoices(const Schedule &schedule, ModuleOp module) const {
-  const Schedule given = withOwnFields(user_, module);
+  const Schedule given = filled(user_, tile::ownSchedule(module));
   SmallVector<StringRef> names;
   for (const ScheduleField &field : scheduleFields())
     if (const std::string value = field.text(schedule); !value.empty() && value != "none" && field.text(given).empty())
@@ -153,28 +120,22 @@ Status GpuCompilation::prepare(ModuleOp module) {
   }
   artifact_.schedule = toString(schedule);
   nameChoices(schedule, module);
-  for (const Number &number : kNumbers)
-    TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
-  decideWord("roles", schedule.roles, module);
-  decideWord("overlap", schedule.overlap, module);
-  decideSwitch("optimistic_softmax", schedule.optimistic_softmax, module);
-  decideSwitch("lhs_in_registers", schedule.lhs_in_registers, module);
-  decideSwitch("add_by_tma", schedule.add_by_tma, module);
-  TEGULA_RETURN_IF_ERROR(decideSteps(schedule.steps, module));
-  setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
-  return checkRoles(module);
+  TEGULA_RETURN_IF_ERROR(checkFields(schedule));
+  tile::setSchedule(module, schedule);
+  setAttribute(module, "tile.shared_limit", sharedLimit(target_, schedule.instances_per_sm));
+  return checkRoles(schedule);
 }
 
 void GpuCompilation::chooseSchedule(ModuleOp module) {
-  given_ = withOwnFields(request_.schedule, module);
+  given_ = filled(request_.schedule, tile::ownSchedule(module));
   place_ = placeOfProgram(module);
   const DefaultSchedule choice = tegula::chooseSchedule(module, given_, target_.hasWgmma,
                                                         sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
   explain(module, choice.obstacles);
   obstacles_ = source_.remarks();
-  chosen_ = withUsualValues(choice.schedule);
+  chosen_ = filled(choice.schedule, tile::usualSchedule());
   for (const Schedule &neighbour : choice.neighbours)
-    neighbours_.push_back(withUsualValues(neighbour));
+    neighbours_.push_back(filled(neighbour, tile::usualSchedule()));
 }
 
 /// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
@@ -191,7 +152,7 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
   };
   if (schedule.roles == Roles::load && !demandsRoles(given_)) {
     lowerStages(2);
-    schedule = withUsualValues(given_);
+    schedule = filled(given_, tile::usualSchedule());
     schedule.roles = Roles::none;
     smaller.push_back(schedule);
   }
@@ -243,17 +204,17 @@ std::vector<Fallback> GpuCompilation::insteadOfChosen(const std::vector<Schedule
   return fallbacks;
 }
 
-Status GpuCompilation::checkRoles(ModuleOp module) const {
-  const bool hasRoles = tile::wantsRoles(module), overlaps = tile::isWord(module, "tile.overlap", "pingpong");
+Status GpuCompilation::checkRoles(const Schedule &schedule) const {
+  const bool hasRoles = schedule.roles == Roles::load, overlaps = schedule.overlap == Overlap::pingpong;
   if (overlaps && !hasRoles)
     return Status(ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
-  if (tile::isOn(module, "tile.optimistic_softmax") && !hasRoles)
+  if (schedule.optimistic_softmax == true && !hasRoles)
     return Status(ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
-  if (tile::isOn(module, "tile.add_by_tma") && !hasRoles)
+  if (schedule.add_by_tma == true && !hasRoles)
     return Status(ErrorCode::invalid_argument, "add_by_tma is true, which needs roles=load");
-  if (module->hasAttr(tile::steps) && !hasRoles)
+  if (!schedule.steps.empty() && !hasRoles)
     return Status(ErrorCode::invalid_argument, "steps is a step list, which needs roles=load");
-  if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
+  if (hasRoles && !overlaps && schedule.lhs_in_registers == true)
     return Status(ErrorCode::invalid_argument,
                   "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
   if (!hasRoles || target_.hasWgmma || target_.hasTensorMemory)
@@ -285,15 +246,15 @@ Status GpuCompilation::describeLaunch() {
   artifact_.threads = static_cast<int>(32 * attributeOf(module, "tile.block_warps"));
   artifact_.tensor_maps = tensorMapsOf(module, artifact_.parameters);
   artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
-  artifact_.instances_per_sm = static_cast<int>(attributeOf(module, "tile.instances_per_sm"));
+  const Schedule schedule = tile::scheduleOf(module);
+  artifact_.instances_per_sm = schedule.instances_per_sm;
   int64_t limit = attributeOf(module, "tile.shared_limit");
   if (artifact_.shared_bytes <= limit)
     return {};
   const int64_t instances = artifact_.instances_per_sm;
   std::string who =
       instances == 1 ? "a program instance" : "each of " + std::to_string(instances) + " program instances";
-  std::string fields =
-      attributeOf(module, "tile.num_stages") == 1 ? "block_m or block_n" : "block_m, block_n or num_stages";
+  std::string fields = schedule.num_stages == 1 ? "block_m or block_n" : "block_m, block_n or num_stages";
   return Status(ErrorCode::resource_exhausted, who + " needs " + std::to_string(artifact_.shared_bytes) +
                                                    " bytes of shared memory, " + target_.arch + " has " +
                                                    std::to_string(limit) + "; lower " + fields +

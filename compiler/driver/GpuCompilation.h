@@ -30,7 +30,7 @@ protected:
 private:
   void chooseSchedule(mlir::ModuleOp module);
   void nameChoices(const Schedule &schedule, mlir::ModuleOp module) const;
-  Status checkRoles(mlir::ModuleOp module) const;
+  Status checkRoles(const Schedule &schedule) const;
   std::vector<Schedule> smallerSchedules() const;
   std::vector<Fallback> insteadOfChosen(const std::vector<Schedule> &schedules) const;
 

@@ -5,6 +5,7 @@
 #include "compiler/simplify/Softmax.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -125,7 +126,7 @@ static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   return {now.m, newSum, accumulate(b, op, p, now.any, now.alpha)};
 }
 
-static bool isOptimistic(Operation *op) { return tile::isOn(op, "tile.optimistic_softmax"); }
+static bool isOptimistic(Operation *op) { return tile::scheduleOf(op).optimistic_softmax == true; }
 
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {

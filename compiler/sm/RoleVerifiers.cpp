@@ -3,6 +3,7 @@
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -98,7 +99,7 @@ static LogicalResult verifyRegisters(RolesOp roles) {
     used += (roleEnd - end) * role.registers();
     end = roleEnd;
   }
-  const int64_t all = registersOfBlock(end, tegula::tile::setting(roles, "tile.instances_per_sm", 1));
+  const int64_t all = registersOfBlock(end, tegula::tile::scheduleOf(roles).instances_per_sm);
   if (used > all)
     return roles.emitOpError("needs ") << kWarpSize * used << " registers; its threads start with " << kWarpSize * all;
   return success();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs each pass twice on random programs. The second run changes nothing.
 #include "compiler/Registration.h"
+#include "compiler/tile/Settings.h"
 #include "random/build.h"
 #include "random/generate.h"
 
@@ -37,25 +38,13 @@ std::string textOf(ModuleOp module) {
   return text;
 }
 
-/// Writes the fields of a schedule on the module, as the compiler does before the first pass.
-void setSchedule(ModuleOp module, int64_t arch, const Schedule &schedule) {
+/// Writes a target and a schedule on the module, as the compiler does before the first pass.
+void prepare(ModuleOp module, int64_t arch, const Schedule &schedule) {
   Builder b(module.getContext());
   auto set = [&](const char *name, int64_t value) { module->setAttr(name, b.getI64IntegerAttr(value)); };
   set("tile.arch", arch);
-  set("tile.num_warps", schedule.num_warps);
-  set("tile.num_stages", schedule.num_stages);
-  set("tile.instances_per_sm", schedule.instances_per_sm);
   set("tile.shared_limit", (arch == 90 ? 228 << 10 : 164 << 10) / schedule.instances_per_sm - 1024);
-  if (schedule.roles)
-    module->setAttr("tile.roles", b.getStringAttr(toString(*schedule.roles)));
-  if (schedule.overlap)
-    module->setAttr("tile.overlap", b.getStringAttr(toString(*schedule.overlap)));
-  if (schedule.optimistic_softmax)
-    module->setAttr("tile.optimistic_softmax", b.getBoolAttr(*schedule.optimistic_softmax));
-  if (schedule.lhs_in_registers)
-    module->setAttr("tile.lhs_in_registers", b.getBoolAttr(*schedule.lhs_in_registers));
-  if (schedule.add_by_tma)
-    module->setAttr("tile.add_by_tma", b.getBoolAttr(*schedule.add_by_tma));
+  tile::setSchedule(module, schedule);
 }
 
 /// Returns the passes of a pipeline one by one, in the form that parsePassPipeline reads.
@@ -124,9 +113,9 @@ TEST_P(Passes, ChangeNothingWhenTheyRunAgain) {
     if (target == "cpu")
       (*module)->setAttr("tile.lanes", Builder(&context).getI64IntegerAttr(8));
     else if (GetParam() == "sm_80")
-      setSchedule(*module, 80, program.sm80);
+      prepare(*module, 80, program.sm80);
     else
-      setSchedule(*module, 90, program.sm90);
+      prepare(*module, 90, program.sm90);
     bool compiles = true;
     for (const MlirPhase &phase : mlirPhases(target)) {
       if (phase.name == "llvm" || phase.name == "nvvm")

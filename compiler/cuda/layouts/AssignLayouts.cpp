@@ -3,6 +3,7 @@
 #include "compiler/cuda/layouts/SharedOperands.h"
 #include "compiler/cuda/layouts/analysis/LayoutMap.h"
 #include "compiler/cuda/layouts/analysis/WarpGrid.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,8 +20,6 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 using sm::LayoutAttr;
-
-constexpr int64_t defaultWarps = 4;
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
@@ -300,7 +299,7 @@ private:
 
 struct AssignLayouts : cuda::impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
-    const int64_t warps = tile::setting(getOperation(), "tile.num_warps", defaultWarps);
+    const int64_t warps = tile::scheduleOf(getOperation()).num_warps;
     getOperation()->walk([&](func::FuncOp function) { LayoutAssignment(function, warps).run(); });
   }
 };

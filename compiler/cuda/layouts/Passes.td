@@ -3,7 +3,7 @@
 #ifndef TEGULA_CUDA_LAYOUTS_PASSES
 #define TEGULA_CUDA_LAYOUTS_PASSES
 
-include "mlir/Pass/PassBase.td"
+include "compiler/cuda/OrderedPass.td"
 
 def PrintProductCosts : Pass<"print-product-costs", "::mlir::ModuleOp"> {
   let summary = "says as remarks what each plan of `plan-products` for a dot would cost; not part of the phase";
@@ -16,7 +16,7 @@ def PrintProductCosts : Pass<"print-product-costs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
+def PlanProducts : OrderedPass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{
     With `tile.roles = "load"`, each `tile.dot` that fits gets two attributes. `tile.flipped` says
@@ -42,9 +42,10 @@ def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
     %s = tile.dot %q, %k {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs} : ...
     ```
   }];
+  let gives = ["tile.warpgroups", "tile.flipped", "tile.in_tensor_memory"];
 }
 
-def WidenProducts : Pass<"widen-products", "::mlir::ModuleOp"> {
+def WidenProducts : OrderedPass<"widen-products", "::mlir::ModuleOp"> {
   let summary = "casts operands of 8 bits to f16 for MMAs of single warps";
   let description = [{
     Each e4m3 number is an f16 number, so the products are the same. Dots that warpgroups compute stay as they are. An
@@ -63,9 +64,10 @@ def WidenProducts : Pass<"widen-products", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let needs = ["tile.warpgroups"];
 }
 
-def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
+def AssignLayouts : OrderedPass<"assign-layouts", "::mlir::ModuleOp"> {
   let summary = "chooses which thread holds which element of each tile";
   let description = [{
     Every tile gets a `#sm.layout`. Each `tile.dot` takes the grid of warps with the lowest modelled cost: bytes read
@@ -82,9 +84,12 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
     `tile.num_warps` on the module is the number of warps, 4 by default.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["tile.warpgroups", "tile.in_tensor_memory"];
+  let gives = ["sm.layout", "sm.load_shared", "sm.to_shared", "sm.convert"];
+  let ends = ["tile.warpgroups", "tile.flipped", "tile.in_tensor_memory"];
 }
 
-def DeferReductions : Pass<"defer-reductions"> {
+def DeferReductions : OrderedPass<"defer-reductions"> {
   let summary = "lets each thread keep partial results of a reduction until the whole row is needed";
   let description = [{
     A reduction along a row ends with shuffles between lanes, and everything after it waits for them. This pass delays
@@ -120,6 +125,8 @@ def DeferReductions : Pass<"defer-reductions"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+  let needs = ["sm.layout"];
+  let gives = ["sm.partial_reduce"];
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Steps.h"
 #include "compiler/sm/Storage.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -119,7 +120,7 @@ static SmallVector<tile::AtomicAddOp> additionsOfRole(ArrayRef<tile::AtomicAddOp
 namespace {
 struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   void runOnOperation() override {
-    if (tile::isOn(getOperation(), "tile.add_by_tma"))
+    if (tile::scheduleOf(getOperation()).add_by_tma == true)
       for (auto function : getOperation().getOps<func::FuncOp>())
         addByTma(function);
   }

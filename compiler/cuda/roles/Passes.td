@@ -3,7 +3,7 @@
 #ifndef TEGULA_CUDA_ROLES_PASSES
 #define TEGULA_CUDA_ROLES_PASSES
 
-include "mlir/Pass/PassBase.td"
+include "compiler/cuda/OrderedPass.td"
 
 def PrintLoopGraph : Pass<"print-loop-graph"> {
   let summary = "says as a remark what each op of a loop with a step list comes after; not part of the phase";
@@ -35,7 +35,7 @@ def PrintChannels : Pass<"print-channels"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
+def PlanRoles : OrderedPass<"plan-roles", "::mlir::ModuleOp"> {
   let summary = "decides which role loads which tiles, through how many slots, and with how many registers";
   let description = [{
     Applies to modules with `tile.roles = "load"`. A function in which no loop has an `sm.load_shared` that qualifies
@@ -69,9 +69,11 @@ def PlanRoles : Pass<"plan-roles", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.load_shared"];
+  let gives = ["tile.role", "tile.slots"];
 }
 
-def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
+def SplitRoles : OrderedPass<"split-roles", "::mlir::ModuleOp"> {
   let summary = "gives each planned role a program of its own and connects them by channels";
   let description = [{
     Carries out what `plan-roles` has written, in each function with `sm.roles`, and removes those attributes.
@@ -98,9 +100,12 @@ def SplitRoles : Pass<"split-roles", "::mlir::ModuleOp"> {
     the optimistic softmax, read the same slot.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["tile.role", "tile.slots"];
+  let gives = ["sm.channel", "sm.consumer_wait", "sm.alloc"];
+  let ends = ["tile.role", "tile.slots"];
 }
 
-def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
+def PlanSteps : OrderedPass<"plan-steps", "::mlir::ModuleOp"> {
   let summary = "decides in which order the MMAs of each consumer loop start, as a step list";
   let description = [{
     Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none from
@@ -116,9 +121,11 @@ def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
       are several warpgroups, they take turns. A remark says why this is not possible.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.consumer_wait"];
+  let gives = ["tile.steps"];
 }
 
-def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
+def ExchangeTiles : OrderedPass<"exchange-tiles", "::mlir::ModuleOp"> {
   let summary = "lets consumer warpgroups exchange tiles through channels, where a step list asks for it";
   let description = [{
     Applies to an `sm.to_shared` in a loop with a step list, if only MMAs of the loop read it, and one of them is
@@ -131,9 +138,11 @@ def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
     the others, in the last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+  let needs = ["tile.steps", "sm.to_shared"];
+  let gives = ["sm.producer_store"];
 }
 
-def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
+def PipelineLoops : OrderedPass<"pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "brings each loop of a role into the order of its step list";
   let description = [{
     Ops that depend on a delayed op (`@1`), only receive its tiles, or compute something for delayed ops alone of what
@@ -179,9 +188,11 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["tile.steps", "sm.producer_store"];
+  let gives = ["tile.pipelined"];
 }
 
-def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
+def AddByTma : OrderedPass<"add-by-tma", "::mlir::ModuleOp"> {
   let summary = "lets TMA add the accumulators of a loop to memory";
   let description = [{
     Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
@@ -222,9 +233,11 @@ def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["tile.pipelined"];
+  let gives = ["sm.tma_add"];
 }
 
-def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
+def CheckProgress : OrderedPass<"check-progress", "::mlir::ModuleOp"> {
   let summary = "refuses a program whose roles wait for each other for ever";
   let description = [{
     Runs the roles against each other at compile time: the producer and each consumer warpgroup, with the loops and
@@ -235,6 +248,7 @@ def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
 
     The pass sees neither the barriers among consumers, which come later, nor races: the simt executor does.
   }];
+  let needs = ["tile.pipelined", "sm.tma_add"];
 }
 
 #endif

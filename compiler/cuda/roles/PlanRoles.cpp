@@ -3,6 +3,7 @@
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/cuda/roles/analysis/RolePlan.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -81,7 +82,8 @@ static Registers divideRegisters(int64_t warps, Demand others, int64_t instances
 namespace {
 class RolePlanning {
 public:
-  explicit RolePlanning(func::FuncOp function) : function_(function), b_(function.getContext()) {}
+  explicit RolePlanning(func::FuncOp function)
+      : function_(function), schedule_(tile::scheduleOf(function)), b_(function.getContext()) {}
 
   LogicalResult run() {
     if (failed(verifyRoles()) || failed(verifySlots()) || failed(planOperands()) || failed(planProducts()))
@@ -101,8 +103,6 @@ public:
   }
 
 private:
-  int64_t setting(StringRef name, int64_t otherwise) const { return tile::setting(function_, name, otherwise); }
-
   /// Checks the preset of the function's roles.
   LogicalResult verifyRoles() {
     auto preset = function_->getAttrOfType<ArrayAttr>(kRoles);
@@ -131,7 +131,7 @@ private:
   int64_t slotsOf(Loop loop) const {
     if (auto preset = loop->getAttrOfType<IntegerAttr>(kSlots))
       return preset.getInt();
-    return bodyOf(loop)->getOps<scf::ForOp>().empty() ? setting("tile.num_stages", 2) : 2;
+    return bodyOf(loop)->getOps<scf::ForOp>().empty() ? schedule_.num_stages : 2;
   }
 
   int64_t ringBytes(Operation *op, sm::SharedType tile) const {
@@ -211,7 +211,7 @@ private:
   /// Plans the tiles that go to registers: presets, and others while their rings fit into shared memory.
   LogicalResult planLoads() {
     constexpr int64_t ofMbarriers = 1 << 10;
-    room_ = setting("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
+    room_ = tile::setting(function_, "tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room_ -= bytesBesideRings(function_);
     // All warps copy the tiles of other loads to slots, too, and keep a transpose once.
     function_.walk([&](sm::LoadSharedOp load) { room_ -= ringBytes(load, load.getType()); });
@@ -262,10 +262,10 @@ private:
   }
 
   Registers registersWith(int64_t transposed) const {
-    const int64_t warps = setting("tile.num_warps", 4);
+    const int64_t warps = schedule_.num_warps;
     const Demand others =
         transposed ? demandOfTransposes(transposed) : demandOfLoads(accumulatorRegisters(function_, warps));
-    return divideRegisters(warps, others, setting("tile.instances_per_sm", 1));
+    return divideRegisters(warps, others, schedule_.instances_per_sm);
   }
 
   /// Returns whether the preset of the roles has one that transposes or, without a preset, whether it would leave
@@ -273,8 +273,7 @@ private:
   bool mayTranspose(int64_t transposed) const {
     if (auto preset = function_->getAttrOfType<ArrayAttr>(kRoles))
       return llvm::any_of(preset, [](Attribute role) { return nameOf(role) == kTranspose; });
-    return registersWith(transposed).compute >=
-           accumulatorRegisters(function_, setting("tile.num_warps", 4)) + kForAddresses;
+    return registersWith(transposed).compute >= accumulatorRegisters(function_, schedule_.num_warps) + kForAddresses;
   }
 
   /// Leaves the transposes to the role that computes if no other role may have them.
@@ -293,7 +292,7 @@ private:
   LogicalResult planRegisters() {
     if (function_->hasAttr(kRoles))
       return success();
-    const int64_t warps = setting("tile.num_warps", 4), instances = setting("tile.instances_per_sm", 1);
+    const int64_t warps = schedule_.num_warps, instances = schedule_.instances_per_sm;
     const int64_t transposed = transposedWords();
     const Registers registers = registersWith(transposed);
     if (registers.compute < sm::kMinRegisters)
@@ -322,6 +321,7 @@ private:
   }
 
   func::FuncOp function_;
+  const Schedule schedule_;
   Builder b_;
   SmallVector<std::pair<Operation *, StringRef>> planned_; ///< Ops of other roles than `compute`, and their roles.
   int64_t room_ = 0;                                       ///< The bytes that rings may still take.

@@ -3,6 +3,7 @@
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -107,7 +108,7 @@ static sm::StepList stepsInFlight(scf::ForOp loop, const Labels &mmas) {
 
 namespace {
 /// The steps of a loop whose iterations overlap.
-struct Overlap {
+struct LateSteps {
   sm::StepList writes, late; ///< Operands that warpgroups exchange, and the MMAs that come one iteration late.
 
   bool isLate(StringRef label) const {
@@ -118,8 +119,8 @@ struct Overlap {
 
 /// Chooses the MMAs that come one iteration late: those that read a tile that lanes write in the iteration, or else the
 /// last one.
-static Overlap overlapOf(const Labels &mmas, ArrayRef<Step> serial) {
-  Overlap overlap;
+static LateSteps lateStepsOf(const Labels &mmas, ArrayRef<Step> serial) {
+  LateSteps overlap;
   llvm::DenseSet<Operation *> written;
   for (const Step &step : serial)
     for (bool isLhs : {true, false}) {
@@ -140,7 +141,7 @@ static Overlap overlapOf(const Labels &mmas, ArrayRef<Step> serial) {
 /// next iteration, or, if they read tiles that warpgroups exchange, after the next such tile is written. A turn
 /// encloses the MMAs that start together, or the computation of the tile.
 static sm::StepList overlappedSteps(const LoopGraph &graph, const Labels &mmas, ArrayRef<Step> serial,
-                                    const Overlap &overlap, bool hasTurns) {
+                                    const LateSteps &overlap, bool hasTurns) {
   sm::StepList first, rest, steps;
   for (const Step &step : serial)
     if (!overlap.isLate(step.label))
@@ -163,7 +164,8 @@ static sm::StepList overlappedSteps(const LoopGraph &graph, const Labels &mmas, 
 }
 
 /// Returns why no MMA of a loop can come one iteration late, or an empty string.
-static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap &overlap, ArrayRef<Step> overlapped) {
+static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const LateSteps &overlap,
+                              ArrayRef<Step> overlapped) {
   if (mmas.size() < 2)
     return "the loop has fewer than two MMAs";
   Value sum = awaitOf(mmas.back().second).getResult();
@@ -176,6 +178,7 @@ static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap
 namespace {
 struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void runOnOperation() override {
+    schedule_ = tile::scheduleOf(getOperation());
     WalkResult search = getOperation()->walk(
         [&](sm::RolesOp roles) { return failed(plan(roles)) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (search.wasInterrupted())
@@ -208,15 +211,14 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     return success();
   }
 
-  bool isOverlapped() { return tile::isWord(getOperation(), "tile.overlap", "pingpong"); }
+  bool isOverlapped() const { return schedule_.overlap == Overlap::pingpong; }
 
   void plan(scf::ForOp loop, const Labels &mmas) {
     llvm::Expected<LoopGraph> graph = LoopGraph::of(loop, {});
     if (!graph)
       return llvm::consumeError(graph.takeError());
     sm::StepList steps = serialSteps(*graph, mmas);
-    if (sm::StepList inFlight = stepsInFlight(loop, mmas);
-        !inFlight.empty() && !tile::isWord(getOperation(), "tile.overlap", "none"))
+    if (sm::StepList inFlight = stepsInFlight(loop, mmas); !inFlight.empty() && schedule_.overlap != Overlap::none)
       steps = inFlight;
     else if (isOverlapped())
       overlap(*graph, mmas, steps);
@@ -226,7 +228,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void overlap(const LoopGraph &graph, const Labels &mmas, sm::StepList &steps) {
     scf::ForOp loop = graph.loop;
     const bool areSeveral = sm::roleOf(loop)->warpgroups() > 1;
-    const Overlap overlap = overlapOf(mmas, steps);
+    const LateSteps overlap = lateStepsOf(mmas, steps);
     sm::StepList withTurns = overlappedSteps(graph, mmas, steps, overlap, areSeveral);
     sm::StepList withoutTurns = overlappedSteps(graph, mmas, steps, overlap, /*hasTurns=*/false);
     if (obstacleOf(loop, mmas, overlap, withTurns).empty())
@@ -237,5 +239,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
       loop.emitRemark(tile::nameSetting(loop, "overlap=pingpong"))
           << " has no effect on this loop, whose MMAs follow each other: " << obstacle;
   }
+
+  Schedule schedule_; ///< The schedule of the module.
 };
 } // namespace

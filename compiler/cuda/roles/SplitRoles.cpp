@@ -4,6 +4,7 @@
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -91,7 +92,7 @@ static LogicalResult split(func::FuncOp function, ArrayAttr planned) {
 
 /// Lets the warps that compute transpose the tiles that no other role transposes.
 static void expandTransposes(func::FuncOp function) {
-  const int64_t warps = tile::setting(function, "tile.num_warps", 4);
+  const int64_t warps = tile::scheduleOf(function).num_warps;
   function.walk([&](sm::TransposeOp transpose) {
     LocBuilder b(transpose.getLoc(), transpose);
     Value transposed = readTransposed(b, transpose.getSource(), warps);

@@ -3,6 +3,7 @@
 #include "compiler/cuda/shared/Passes.h"
 
 #include "compiler/sm/Storage.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -91,7 +92,7 @@ static void hold(Value lhs, ArrayRef<Operation *> products) {
 namespace {
 struct KeepLhsInRegisters : cuda::impl::KeepLhsInRegistersBase<KeepLhsInRegisters> {
   void runOnOperation() override {
-    if (tile::isOn(getOperation(), "tile.lhs_in_registers"))
+    if (tile::scheduleOf(getOperation()).lhs_in_registers == true)
       for (auto function : getOperation().getOps<func::FuncOp>())
         hold(function);
   }

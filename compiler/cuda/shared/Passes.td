@@ -3,7 +3,7 @@
 #ifndef TEGULA_CUDA_SHARED_PASSES
 #define TEGULA_CUDA_SHARED_PASSES
 
-include "mlir/Pass/PassBase.td"
+include "compiler/cuda/OrderedPass.td"
 
 def PrintAccesses : Pass<"print-accesses"> {
   let summary = "says as a remark what each op does to memory and what it waits for; not part of the phase";
@@ -14,7 +14,7 @@ def PrintAccesses : Pass<"print-accesses"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
+def PipelineCopies : OrderedPass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "starts the copies of later iterations early (`cp.async`, software pipelining)";
   let description = [{
     Applies to an `sm.load_shared` from a read-only tensor to a tile with panels. Its position may depend on the loop
@@ -50,9 +50,11 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.load_shared"];
+  let gives = ["sm.copy_in", "sm.wait"];
 }
 
-def KeepLhsInRegisters : Pass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
+def KeepLhsInRegisters : OrderedPass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
   let summary = "keeps left operands that a loop does not change in registers";
   let description = [{
     Applies, in modules with `tile.lhs_in_registers`, to a 16-bit left operand that is made before a loop and read by
@@ -62,9 +64,10 @@ def KeepLhsInRegisters : Pass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
     reading shared memory, because it runs rarely. The pass emits a remark if nothing qualifies.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.load_shared", "sm.to_shared"];
 }
 
-def AllocateShared : Pass<"allocate-shared"> {
+def AllocateShared : OrderedPass<"allocate-shared"> {
   let summary = "gives each tile in shared memory a buffer, and each copy a wait";
   let description = [{
     `sm.load_shared` becomes alloc, `copy_in` and commit in its place. A wait comes before the first op of its block
@@ -76,18 +79,22 @@ def AllocateShared : Pass<"allocate-shared"> {
     `sm.convert` and `sm.reshape` become alloc, write and read.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.load_shared", "sm.to_shared", "sm.convert", "sm.copy_in"];
+  let gives = ["sm.write"];
+  let ends = ["sm.load_shared", "sm.to_shared", "sm.convert"];
 }
 
-def IssueLoadsEarly : Pass<"issue-loads-early"> {
+def IssueLoadsEarly : OrderedPass<"issue-loads-early"> {
   let summary = "moves loads to registers to the start of the loop body";
   let description = [{
     Applies to a `tile.load` from a read-only tensor whose position is scalar arithmetic. The load and this arithmetic
     move to the start of their block, before the waits for copies and as far as possible from the use. The latency of
     the load then overlaps with MMAs. Without a producer, the backward pass loads its row statistics this way.
   }];
+  let needs = ["sm.wait"];
 }
 
-def DrawLate : Pass<"draw-late"> {
+def DrawLate : OrderedPass<"draw-late"> {
   let summary = "starts MMAs before random numbers that they do not need";
   let description = [{
     Applies to an `sm.random` that stands before an `sm.wgmma` of its block, and is needed after it only. The numbers
@@ -107,9 +114,10 @@ def DrawLate : Pass<"draw-late"> {
     %bytes = sm.random %seed, %seed, %stream at %i, %i bits 8 rounds 7 : tensor<64x64xi32, #c>
     ```
   }];
+  let needs = ["sm.layout"];
 }
 
-def ArrangeAdditions : Pass<"arrange-additions"> {
+def ArrangeAdditions : OrderedPass<"arrange-additions"> {
   let summary = "keeps atomic additions from separating MMAs";
   let description = [{
     The first fragments of an MMA arrive late unless another MMA still runs. The pass looks at a `tile.atomic_add` and
@@ -122,9 +130,10 @@ def ArrangeAdditions : Pass<"arrange-additions"> {
     - In between, nothing changes.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+  let needs = ["sm.layout"];
 }
 
-def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
+def PlanShared : OrderedPass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "assigns an offset in shared memory to each buffer, and named barriers to roles";
   let description = [{
     Buffers whose live ranges do not overlap share memory. A live range goes from the first to the last access. It
@@ -137,9 +146,11 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
     of more than one warp gets a named barrier, then each warpgroup of a role with turns, then the channels by_barriers.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.write", "sm.copy_in", "sm.channel"];
+  let gives = ["tile.shared_bytes"];
 }
 
-def StoreByTma : Pass<"store-by-tma"> {
+def StoreByTma : OrderedPass<"store-by-tma"> {
   let summary = "lets TMA store tiles in shared memory where it can, and adds the waits for its stores";
   let description = [{
     Needs the offsets of `plan-shared`. Applies to an `sm.copy_out` of consumers with `rows_of_warp`: a warp then stores
@@ -173,9 +184,11 @@ def StoreByTma : Pass<"store-by-tma"> {
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["tile.shared_bytes"];
+  let gives = ["sm.tma_store", "sm.tma_store_wait"];
 }
 
-def InsertBarriers : Pass<"insert-barriers"> {
+def InsertBarriers : OrderedPass<"insert-barriers"> {
   let summary = "inserts the barriers that order accesses of different threads";
   let description = [{
     Needs the offsets of `plan-shared`. The pass walks the program with the set of accesses since the last barrier, and
@@ -196,9 +209,11 @@ def InsertBarriers : Pass<"insert-barriers"> {
     it.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["tile.shared_bytes", "sm.tma_store_wait"];
+  let gives = ["sm.barrier"];
 }
 
-def TakeTurns : Pass<"take-turns"> {
+def TakeTurns : OrderedPass<"take-turns"> {
   let summary = "makes the waits of additions in turns ops of their own";
   let description = [{
     The additions of all threads of a role, or of the program instance, belong to one turn. A barrier therefore comes
@@ -222,9 +237,11 @@ def TakeTurns : Pass<"take-turns"> {
     The pass comes after `insert-barriers`, for which such an addition is a barrier.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.barrier"];
+  let gives = ["sm.wait_memory_turn"];
 }
 
-def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
+def EndWarpgroupsEarly : OrderedPass<"end-warpgroups-early"> {
   let summary = "lets a warpgroup stop a loop at the last keys that its rows can see";
   let description = [{
     Applies to consumer loops whose bound is an `sm.row_limit`, whose step is constant and at most 64 for each warpgroup
@@ -243,9 +260,11 @@ def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
     allocated until then.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["sm.barrier", "sm.wait_memory_turn"];
+  let ends = ["sm.row_limit"];
 }
 
-def PlaceFences : Pass<"place-fences"> {
+def PlaceFences : OrderedPass<"place-fences"> {
   let summary = "places the fences before MMAs, and those between lanes and TMA";
   let description = [{
     An `sm.wgmma` reads registers only after a fence of the thread that wrote them. One fence serves several MMAs: those
@@ -273,9 +292,10 @@ def PlaceFences : Pass<"place-fences"> {
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.barrier", "sm.tma_store"];
 }
 
-def CountWaits : Pass<"count-waits"> {
+def CountWaits : OrderedPass<"count-waits"> {
   let summary = "counts, for each wait, the younger MMAs or stores that may still run";
   let description = [{
     MMAs finish in the order in which they start. An `sm.await` therefore names how many of those that started after its
@@ -291,6 +311,7 @@ def CountWaits : Pass<"count-waits"> {
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+  let needs = ["sm.tma_store_wait"];
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "compiler/cuda/shared/Passes.h"
 
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -179,7 +180,7 @@ private:
 
 struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
   void runOnOperation() override {
-    const int64_t stages = tile::setting(getOperation(), "tile.num_stages", 2);
+    const int64_t stages = tile::scheduleOf(getOperation()).num_stages;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       if (isInnermost(loop))

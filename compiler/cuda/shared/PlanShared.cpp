@@ -2,6 +2,7 @@
 #include "compiler/cuda/shared/Passes.h"
 
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -164,7 +165,7 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
     int64_t columns = 0;
     for (auto sums : roles->getBlock()->getOps<sm::TensorAllocOp>())
       columns += sums.getType().allocated();
-    const int64_t instances = tile::setting(roles, "tile.instances_per_sm", 1);
+    const int64_t instances = tile::scheduleOf(roles).instances_per_sm;
     if (columns * instances > sm::kTensorColumns)
       return roles.emitOpError("needs ") << columns << " columns of tensor memory for each of " << instances
                                          << " program instances; a multiprocessor has " << sm::kTensorColumns;

@@ -2,6 +2,7 @@
 #include "compiler/cuda/threads/Passes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/emit/Emit.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,7 +22,7 @@ using namespace tegula::cuda;
 //===-- Function -------------------------------------------------------------------------------------------------===//
 
 Threads::Threads(func::FuncOp source)
-    : b(source.getLoc(), source.getContext()), source_(source), warps_(tile::setting(source, "tile.num_warps", 4)),
+    : b(source.getLoc(), source.getContext()), source_(source), warps_(tile::scheduleOf(source).num_warps),
       arch_(tile::setting(source, "tile.arch", 80)), sharedBytes_(tile::setting(source, "tile.shared_bytes", 0)) {}
 
 /// Returns the warps of a thread block.

@@ -3,6 +3,7 @@
 
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Rates.h"
+#include "compiler/tile/Settings.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -176,7 +177,8 @@ private:
 
   /// Returns true if TMA would add the result to a tensor, but not as the threads of this plan hold it.
   static bool isAddedByLanes(tile::DotOp dot, const ProductPlan &plan) {
-    return tile::isOn(dot, "tile.add_by_tma") && llvm::any_of(dot->getUsers(), llvm::IsaPred<tile::AtomicAddOp>) &&
+    return llvm::any_of(dot->getUsers(), llvm::IsaPred<tile::AtomicAddOp>) &&
+           tile::scheduleOf(dot).add_by_tma == true &&
            (plan.flipped ||
             (plan.columns > 1 && columnsOf(dot, plan) % sm::panelColumns(dot.getType().getElementType()) != 0));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/analysis/ProductPlanning.h"
 
+#include "compiler/tile/Settings.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -8,8 +10,7 @@ using namespace mlir;
 namespace tegula::cuda {
 
 int64_t warpgroupsFor(ModuleOp module) {
-  constexpr int64_t defaultWarps = 4;
-  const int64_t warps = tile::setting(module, "tile.num_warps", defaultWarps);
+  const int64_t warps = tile::scheduleOf(module).num_warps;
   return tile::wantsRoles(module) && warps % sm::kWarpsPerWarpgroup == 0 ? warps / sm::kWarpsPerWarpgroup : 0;
 }
 

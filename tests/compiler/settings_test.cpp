@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Tests that a module keeps the schedule that the driver writes.
+#include "compiler/tile/Settings.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::tile {
+namespace {
+
+struct SettingsTest : testing::Test {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+};
+
+constexpr const char *kAllFields = "num_warps=8 num_stages=3 roles=load overlap=pingpong optimistic_softmax=true "
+                                   "lhs_in_registers=false add_by_tma=true steps=\"s o@1\" instances_per_sm=2";
+
+TEST_F(SettingsTest, AModuleKeepsEachField) {
+  const Expected<Schedule> schedule = parseSchedule(kAllFields);
+  ASSERT_TRUE(schedule);
+  setSchedule(*module, *schedule);
+  EXPECT_EQ(toString(ownSchedule(*module)), kAllFields);
+  EXPECT_EQ(toString(scheduleOf(*module)), kAllFields);
+  setSchedule(*module, {.roles = Roles::none, .overlap = Overlap::none});
+  EXPECT_EQ(ownSchedule(*module).roles, Roles::none);
+  EXPECT_EQ(ownSchedule(*module).overlap, Overlap::none);
+}
+
+TEST_F(SettingsTest, FieldsThatNobodyDecidesHaveTheirUsualValues) {
+  EXPECT_EQ(ownSchedule(*module), Schedule());
+  EXPECT_EQ(toString(scheduleOf(*module)), "num_warps=4 num_stages=2 roles=none instances_per_sm=1");
+}
+
+TEST_F(SettingsTest, FieldsThatAreNotSetStay) {
+  setSchedule(*module, {.num_warps = 8, .add_by_tma = true});
+  setSchedule(*module, {.num_stages = 3});
+  EXPECT_EQ(toString(ownSchedule(*module)), "num_warps=8 num_stages=3 add_by_tma=true");
+}
+
+} // namespace
+} // namespace tegula::tile
