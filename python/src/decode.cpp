@@ -178,67 +178,18 @@ struct Decode {
   }
 };
 
-std::tuple<Tensor, Tensor>
-decode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale, bool causal,
-       const OptionalTensor &page_table, const OptionalTensor &page_offsets, const OptionalTensor &alibi_slopes,
-       const OptionalTensor &sinks, const OptionalTensor &begins, int64_t window_left, int64_t window_right,
-       double softcap, int64_t keys_per_part, const OptionalTensor &prefix_lengths,
-       const OptionalTensor &prefix_page_table, const OptionalTensor &prefix_k, const OptionalTensor &prefix_v,
-       const OptionalTensor &page_table_v, int64_t lengths_count, const OptionalTensor &prepared) {
-  return Decode{q,
-                k,
-                v,
-                lengths,
-                scale,
-                causal,
-                page_table,
-                page_offsets,
-                alibi_slopes,
-                sinks,
-                begins,
-                window_left,
-                window_right,
-                softcap,
-                keys_per_part,
-                prefix_lengths,
-                prefix_page_table,
-                prefix_k,
-                prefix_v,
-                page_table_v,
-                lengths_count}
-      .attend(prepared);
-}
-
-Tensor prepareDecode(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &lengths, double scale,
-                     bool causal, const OptionalTensor &page_table, const OptionalTensor &page_offsets,
-                     const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, const OptionalTensor &begins,
-                     int64_t window_left, int64_t window_right, double softcap, int64_t keys_per_part,
-                     const OptionalTensor &prefix_lengths, const OptionalTensor &prefix_page_table,
-                     const OptionalTensor &prefix_k, const OptionalTensor &prefix_v, const OptionalTensor &page_table_v,
-                     int64_t lengths_count) {
-  return Decode{q,
-                k,
-                v,
-                lengths,
-                scale,
-                causal,
-                page_table,
-                page_offsets,
-                alibi_slopes,
-                sinks,
-                begins,
-                window_left,
-                window_right,
-                softcap,
-                keys_per_part,
-                prefix_lengths,
-                prefix_page_table,
-                prefix_k,
-                prefix_v,
-                page_table_v,
-                lengths_count}
-      .prepare();
-}
+/// The functions of the operators. `Inputs` are the types of the fields of Decode.
+template <class... Inputs> struct Operators {
+  static std::tuple<Tensor, Tensor> decode(Inputs... inputs, const OptionalTensor &prepared) {
+    return Decode{inputs...}.attend(prepared);
+  }
+  static Tensor prepare(Inputs... inputs) { return Decode{inputs...}.prepare(); }
+};
+using OfDecode =
+    Operators<const Tensor &, const Tensor &, const Tensor &, const Tensor &, double, bool, const OptionalTensor &,
+              const OptionalTensor &, const OptionalTensor &, const OptionalTensor &, const OptionalTensor &, int64_t,
+              int64_t, double, int64_t, const OptionalTensor &, const OptionalTensor &, const OptionalTensor &,
+              const OptionalTensor &, const OptionalTensor &, int64_t>;
 
 const std::string kInputs =
     "Tensor q, Tensor k, Tensor v, Tensor lengths, float scale, bool causal, Tensor? page_table=None, Tensor? "
@@ -254,13 +205,13 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) {
-  library.impl("decode", TORCH_BOX(&decode));
-  library.impl("prepare_decode", TORCH_BOX(&prepareDecode));
+  library.impl("decode", TORCH_BOX(&OfDecode::decode));
+  library.impl("prepare_decode", TORCH_BOX(&OfDecode::prepare));
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) {
-  library.impl("decode", TORCH_BOX(&decode));
-  library.impl("prepare_decode", TORCH_BOX(&prepareDecode));
+  library.impl("decode", TORCH_BOX(&OfDecode::decode));
+  library.impl("prepare_decode", TORCH_BOX(&OfDecode::prepare));
 }
 
 } // namespace

@@ -756,8 +756,8 @@ tegula_status tegula_plan_prepared(const tegula_plan *plan, const tegula_size *s
 /* Launches the preparation with the first arguments of the launches, and then their choices. `prepared` of the arguments is
  * written; there is no workspace. Any number of launches may then use it, one after another, if these arguments have the
  * same shapes and the i32 tensors the same numbers. A launch whose sizes need another number of bytes fails. Other
- * differences are not found: results are then undefined, but nothing outside of the tensors is accessed. May be captured
- * into a CUDA graph, with or without the launches. */
+ * differences are not found: results are then undefined, but nothing outside of the tensors is accessed. A launch may run
+ * very long if nothing has prepared its memory. May be captured into a CUDA graph, with or without the launches. */
 tegula_status tegula_plan_prepare(const tegula_plan *plan, const tegula_launch_args *args, tegula_error **error);
 
 #ifdef __cplusplus
