@@ -267,7 +267,8 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
     return add(dq);
-  when(allFinite(dq), [&] { add(dq); }, [&] { add(dotWhere(tile.seen, tile.ds, k, 0.0)); });
+  when(
+      allFinite(dq), [&] { add(dq); }, [&] { add(dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,

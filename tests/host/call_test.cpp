@@ -912,6 +912,40 @@ TEST(Call, SequencesWithKeysInPages) {
   EXPECT_THAT(context.supports(attention).message(), HasSubstr("page_size is 2 and the problem has a backward pass"));
 }
 
+TEST(Call, PackedPagesAssertRoom) {
+  tegula_context_options options = tegula::test::options();
+  options.device_asserts = 1;
+  const Context context = makeContext(options);
+  auto problem = make<tegula_packed_pages_problem>();
+  problem.page_size = 4;
+  problem.page_offsets = 1;
+  const Expected<Plan> plan = context.packedPagesPlan(problem);
+  ASSERT_TRUE(isOk(plan.status()));
+  int32_t lengths[] = {4, 5}, table[] = {0, 1, 2}, page_offsets[] = {0, 1, 2}, of_q[] = {0, 1, 2}, numbers[4][3];
+  const tegula_tensor tensors[] = {tensor(lengths, TEGULA_I32, {2}), tensor(table, TEGULA_I32, {3}),
+                                   tensor(page_offsets, TEGULA_I32, {3}), tensor(of_q, TEGULA_I32, {3})};
+  std::vector<tegula_argument> arguments;
+  for (const tegula_tensor &each : tensors)
+    arguments.push_back(argument(each));
+  arguments.push_back(argument(int32_t(-1)));
+  arguments.push_back(argument(int32_t(0)));
+  std::vector<tegula_tensor> written;
+  for (auto &row : numbers)
+    written.push_back(tensor(row, TEGULA_I32, {written.size() < 2 ? 2 : 3}));
+  for (const tegula_tensor &row : written)
+    arguments.push_back(argument(row));
+  alignas(64) std::byte workspace[64];
+  auto args = make<tegula_launch_args>();
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  args.workspace = workspace;
+  args.workspace_bytes = sizeof workspace;
+  EXPECT_THAT(plan->launch(args).message(),
+              HasSubstr("assertion failed: the number of the first sequence whose keys have too few pages = 1"));
+  page_offsets[2] = 3;
+  EXPECT_TRUE(isOk(plan->launch(args)));
+}
+
 /// The keys of a sequence are split in two. Merged, the parts are the whole.
 TEST(Call, MergesParts) {
   const Context context = makeContext();

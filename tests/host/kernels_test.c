@@ -298,7 +298,8 @@ static void testPlan(void) {
 
   tegula_forward_args attention = {.struct_size = sizeof attention};
   EXPECT_ERROR(tegula_plan_forward(plan, &attention, &error), TEGULA_INVALID_ARGUMENT,
-               "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, _create_rotary, _create_packed or _create_packed_pages made it, for tegula_plan_launch");
+               "argument 'plan': tegula_plan_create_from_kernels, _create_merge, _create_decode, _create_append, "
+               "_create_rotary, _create_packed or _create_packed_pages made it, for tegula_plan_launch");
   args.struct_size = 0;
   EXPECT_ERROR(tegula_plan_launch(plan, &args, &error), TEGULA_INVALID_ARGUMENT, "its struct_size is 0");
   free(args.workspace);
