@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "recorder.h"
+#include "steps.h"
 #include "tegula/ops.h"
 #include "text.h"
 
@@ -44,14 +45,14 @@ void Recorder::openRegion(FlowId flow) {
   region_ = id;
 }
 
-FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string steps) {
+FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string attributes) {
   if (!active_)
     return 0;
   FlowId id = openFlow(Op::For, std::move(operands), where);
   openRegion(id);
   Flow &flow = graph_.flows[id];
   flow.kind = kind;
-  flow.steps = std::move(steps);
+  flow.attributes = std::move(attributes);
   flow.induction = hidden(Op::Argument, {kind == LoopKind::Dynamic ? i32 : DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
@@ -153,16 +154,14 @@ bool Recorder::abandon(FlowId flow) {
 namespace {
 
 uint32_t openRange(LoopKind kind, const Operand &begin, const Operand &end, const Operand &step, Location where,
-                   const std::string &order = "") {
+                   const std::vector<Steps> &lists = {}) {
   Recorder &r = Recorder::current();
   Term steps = r.use(step);
   if (steps.kind == Term::Kind::Integer && steps.integer <= 0)
     r.fail(where, "range: the step is " + std::to_string(steps.integer) + "; it must be positive");
   Converter convert(r, "range", where);
   NodeId first = convert.position(r.use(begin)), last = convert.position(r.use(end));
-  if (order.find_first_of("\"\\\n") != std::string::npos)
-    r.fail(where, "range: a step list has labels, @1, .end@1, < and >, and no quotes");
-  return r.openLoop(kind, {first, last, convert.position(steps)}, where, order);
+  return r.openLoop(kind, {first, last, convert.position(steps)}, where, attributesOf(r, lists, where));
 }
 
 void checkCounter(const Converter &convert, NodeId counter) {
@@ -195,7 +194,10 @@ Range range(Operand begin, Operand end, Operand step, Location where) {
   return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where); }, where};
 }
 Range range(Operand begin, Operand end, Operand step, Steps steps, Location where) {
-  return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where, steps.list); }, where};
+  return range(begin, end, step, std::vector{std::move(steps)}, where);
+}
+Range range(Operand begin, Operand end, Operand step, std::vector<Steps> steps, Location where) {
+  return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where, steps); }, where};
 }
 Range parallelRange(Operand begin, Operand end, Operand step, Location where) {
   return {[=] { return openRange(LoopKind::Parallel, begin, end, step, where); }, where};

@@ -139,15 +139,16 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  /// An attribute as it is written; for a parameter, its name; for a dot, a print and an assert, its label.
+  /// An attribute as it is written; for a parameter, its name; for a print and an assert, its label.
   std::string text;
   /// An axis, a first column, a dot's Precision, the position of an argument or result, or the FlowId of For and If.
   int64_t number = 0;
   Location where;
   RegionId region = 0;
-  uint32_t epoch = 0; ///< Number of anchors that `region` had before.
-  NodeId owner = 0;   ///< For an Argument, and for the Result of a For or If: that operation.
-  NodeId alias = 0;   ///< If not 0, the node that this argument turned out to be.
+  uint32_t epoch = 0;     ///< Number of anchors that `region` had before.
+  NodeId owner = 0;       ///< For an Argument, and for the Result of a For or If: that operation.
+  NodeId alias = 0;       ///< If not 0, the node that this argument turned out to be.
+  std::string label = {}; ///< The name in step lists.
 };
 
 /// A block of operations. Its anchors are effects, For and If. They keep the order in which they were recorded, and
@@ -181,7 +182,7 @@ struct Flow {
   std::vector<Carried> carried;
   NodeId induction = 0;
   LoopKind kind = LoopKind::Ordered; ///< For a For only.
-  std::string steps = {};            ///< For a For only: its step list.
+  std::string attributes = {};       ///< For a For only: its step lists.
 };
 
 struct Graph {

@@ -5,7 +5,6 @@
 #include "text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 
 namespace tegula {
@@ -148,27 +147,6 @@ Value dot(Operand a, Operand b, Precision precision, Location where) {
 }
 Value dot(Operand a, Operand b, Operand acc, Precision precision, Location where) {
   return product(a, b, &acc, precision, where);
-}
-
-static bool isLabel(std::string_view name) {
-  auto isOfName = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) &&
-         std::all_of(name.begin(), name.end(), isOfName);
-}
-
-Value label(std::string_view name, Operand product, Location where) {
-  Recorder &r = Recorder::current();
-  const Term term = r.use(product);
-  if (!term.literal() && r.poisoned(term.id))
-    return r.value(term.id, where);
-  if (!isLabel(name))
-    return r.value(r.fail(where, "label: '" + std::string(name) +
-                                     "' is no label; legal are letters, digits and underscores, with no digit first"),
-                   where);
-  if (term.literal() || r.node(term.id).op != Op::Dot)
-    return r.value(r.fail(where, "label: only the result of a dot has a label"), where);
-  r.setLabel(term.id, std::string(name));
-  return r.value(term.id, where);
 }
 
 Value any(Operand condition, Location where) {

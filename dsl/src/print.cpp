@@ -106,15 +106,17 @@ private:
              (node.number > 0 ? " page " + number : "") + " : " + types(node, 0) + " -> " + type;
     case Op::Slice:
     case Op::Load:
-      return " " + use(node, 0) + "[" + operands(node, 1) + "]" + node.text + " : " + typeOf(node, 0) + " -> " + type;
+      return " " + use(node, 0) + "[" + operands(node, 1) + "]" + attributes(node, node.text) + " : " +
+             typeOf(node, 0) + " -> " + type;
     case Op::Gather:
-      return " " + use(node, 0) + "[" + operands(node, 1) + "] : " + types(node, 0) + " -> " + type;
+      return " " + use(node, 0) + "[" + operands(node, 1) + "]" + attributes(node) + " : " + types(node, 0) + " -> " +
+             type;
     case Op::Store:
     case Op::AtomicAdd:
-      return target(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1);
+      return target(node) + attributes(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1);
     case Op::StoreWhere:
-      return target(node, 1) + " where " + use(node, node.operands.size() - 1) + " : " + typeOf(node, 0) + ", " +
-             typeOf(node, 1) + ", " + typeOf(node, node.operands.size() - 1);
+      return target(node, 1) + " where " + use(node, node.operands.size() - 1) + attributes(node) + " : " +
+             typeOf(node, 0) + ", " + typeOf(node, 1) + ", " + typeOf(node, node.operands.size() - 1);
     case Op::OrderedAdd:
       return inTurn(node);
     case Op::Scatter:
@@ -129,7 +131,8 @@ private:
              " : " + type;
     case Op::Dot:
       return " " + use(node, 0) + ", " + use(node, 1) + (node.operands.size() == 3 ? " acc " + use(node, 2) : "") +
-             attributesOfDot(node) + " : " + types(node, 0) + " -> " + type;
+             attributes(node, node.number == static_cast<int64_t>(Precision::tf32) ? "allow_tf32" : "") + " : " +
+             types(node, 0) + " -> " + type;
     case Op::Reduce:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
     case Op::Cumsum:
@@ -145,10 +148,11 @@ private:
     }
   }
 
-  static std::string attributesOfDot(const Node &node) {
-    std::string list = node.number == static_cast<int64_t>(Precision::tf32) ? "allow_tf32" : "";
-    if (!node.text.empty())
-      list += (list.empty() ? "" : ", ") + ("tile.label = \"" + node.text + "\"");
+  /// Returns the attributes of an operation: `first`, if it has any, and its label.
+  static std::string attributes(const Node &node, std::string first = "") {
+    std::string list = std::move(first);
+    if (!node.label.empty())
+      list += (list.empty() ? "" : ", ") + ("tile.label = \"" + node.label + "\"");
     return list.empty() ? "" : " {" + list + "}";
   }
 
@@ -172,8 +176,8 @@ private:
   std::string inTurn(const Node &node) {
     const size_t turn = node.operands.size() - 4;
     return target(node, 4) + " turn " + use(node, turn + 2) + " of " + use(node, turn) + "[" + use(node, turn + 1) +
-           "] next " + use(node, turn + 3) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1) + ", " +
-           typeOf(node, turn);
+           "] next " + use(node, turn + 3) + attributes(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1) +
+           ", " + typeOf(node, turn);
   }
 
   void loop(NodeId id) {
@@ -193,8 +197,8 @@ private:
     nested(flow, 0);
     begin();
     text_ += flow.kind == LoopKind::Parallel ? "} {tile.parallel}" : "}";
-    if (!flow.steps.empty())
-      text_ += " {tile.steps = \"" + flow.steps + "\"}";
+    if (!flow.attributes.empty())
+      text_ += " {" + flow.attributes + "}";
     end(node);
   }
 

@@ -223,8 +223,6 @@ bool Recorder::markCounter(NodeId view) {
   return !std::exchange(parameter.counter, true);
 }
 
-void Recorder::setLabel(NodeId dot, std::string label) { graph_.nodes[dot].text = std::move(label); }
-
 NodeId Recorder::fail(Location where, std::string message, std::vector<Note> notes, Type guess) {
   if (!active_)
     return 0;

@@ -73,7 +73,7 @@ public:
 
   // Control flow.
   /// Opens a loop. Its operands are begin, end and step, or a counter and the end.
-  FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string steps = {});
+  FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string attributes = {});
   /// Returns true if a loop is open.
   bool inLoop() const;
   /// Returns true if a branch is open.
@@ -86,8 +86,10 @@ public:
   void checkTables();
   /// Makes the tensor a counter. Returns false if it is one already.
   bool markCounter(NodeId view);
-  /// Gives a dot its label.
-  void setLabel(NodeId dot, std::string label);
+  /// Returns the effects of the innermost open loop or branch so far.
+  const std::vector<NodeId> &effects() const { return graph_.regions[region_].anchors; }
+  /// Gives an operation a label.
+  void setLabel(NodeId id, std::string label) { graph_.nodes[id].label = std::move(label); }
   NodeId induction(FlowId loop) const;
   void closeLoop(FlowId loop);
   FlowId openBranch(NodeId condition, Location where);

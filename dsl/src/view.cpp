@@ -310,7 +310,7 @@ Value View::load(Position position, Shape shape, double fill, Location where) co
                                   {}, type),
                      where);
     const DType dtype = inMemory(type.dtype);
-    text = " {fill = " + numberText(dtype, fill) + " : " + std::string(toMlir(dtype)) + "}";
+    text = "fill = " + numberText(dtype, fill) + " : " + std::string(toMlir(dtype));
   }
   const Type loaded{inMemory(type.dtype), type.shape};
   return readValue(convert, r.read(Op::Load, loaded, std::move(operands), where, std::move(text)), type.dtype);

@@ -218,3 +218,13 @@ def products(a: Tensor("f32", 2), b: Tensor("f32", 2), out: Tensor("f32", 2)):
     rounded, exact = tl.dot(x, y, input_precision="tf32"), tl.dot(x, y, input_precision="ieee")
     out.store(0, tl.label("sum", tl.dot(x, y, rounded, "tf32")))
     out.store(16, tl.label("difference", tl.dot(-x, y, acc=exact)))
+
+
+@tegula.kernel
+def steps(table: Tensor("i32", 1), x: Tensor("f32", 2), sums: Tensor("f32", 2)):
+    for i in tl.range(0, table.dim(0), 1, [tl.Steps("s add"), tl.Steps("block rows@1", "load")]):
+        block = tl.label("block", table.gather(i))
+        rows = tl.label("rows", x.load([block * 16, 0], [16, 16], 1.0))
+        s = tl.label("s", tl.dot(rows, tl.transpose(rows)))
+        tl.label("add", lambda: sums.atomic_add([block * 16, 0], s))
+    tl.label("last", lambda: sums.store_where(table.gather(0) == 0, 0, tl.fill([16, 16], 1.0)))

@@ -203,6 +203,16 @@ void products(View a, View b, View out) {
   out.store(16, label("difference", dot(-x, y, exact)));
 }
 
+void steps(View table, View x, View sums) {
+  for (Value i : range(0, table.dim(0), 1, {Steps("s add"), Steps("block rows@1", "load")})) {
+    Value block = label("block", table.gather(i));
+    Value rows = label("rows", x.load({block * 16, 0}, {16, 16}, 1.0));
+    Value s = label("s", dot(rows, transpose(rows)));
+    label("add", [&] { sums.atomicAdd({block * 16, 0}, s); });
+  }
+  label("last", [&] { sums.storeWhere(table.gather(0) == 0, 0, fill({16, 16}, 1.0)); });
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -277,6 +287,8 @@ constexpr GoldenProgram kPrograms[] = {
      }},
     {"products",
      [] { return record("products", products, tensor("a", f32, 2), tensor("b", f32, 2), tensor("out", f32, 2)); }},
+    {"steps",
+     [] { return record("steps", steps, tensor("table", i32, 1), tensor("x", f32, 2), tensor("sums", f32, 2)); }},
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace tegula {
 
@@ -36,7 +37,7 @@ public:
 
 private:
   friend Range range(Operand begin, Operand end, Operand step, Location where);
-  friend Range range(Operand begin, Operand end, Operand step, Steps steps, Location where);
+  friend Range range(Operand begin, Operand end, Operand step, std::vector<Steps> steps, Location where);
   friend Range parallelRange(Operand begin, Operand end, Operand step, Location where);
   friend Range dynamicRange(View counter, Operand end, Location where);
   Range(std::function<uint32_t()> open, Location where);
@@ -51,15 +52,18 @@ private:
 /// it by `break`, `return` or an exception is an error of the program. Positions are of type index, and do not wrap
 /// around. A step of 0 or less gives no iterations, and is an error if it is a literal.
 Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
-/// The order in which the MMAs of a loop start, as a step list, such as Steps("s o@1"): in each iteration the dot with
-/// the label "s", together with the dot "o" of the iteration before. docs/design/step_lists.md has the grammar. It
-/// matters on sm_90a with roles; other targets ignore it.
+/// The order in which a role starts the dots and other labelled operations of a loop, as a step list, such as
+/// Steps("s o@1"): in each iteration the dot with the label "s", together with the dot "o" of the iteration before.
+/// Steps("page k@1", "load") is the order of the role "load". docs/design/step_lists.md has the grammar. It matters on
+/// sm_90a with roles; other targets ignore it.
 struct Steps {
-  std::string list;
-  explicit Steps(std::string list) : list(std::move(list)) {}
+  std::string list, role;
+  explicit Steps(std::string list, std::string role = "compute") : list(std::move(list)), role(std::move(role)) {}
 };
 /// The same loop in the order of `steps`. The compiler refuses a list that contradicts the program.
 Range range(Operand begin, Operand end, Operand step, Steps steps, Location where = Location::current());
+/// The same loop with the step lists of several roles.
+Range range(Operand begin, Operand end, Operand step, std::vector<Steps> steps, Location where = Location::current());
 /// Makes a device loop with a promise: no iteration accesses an element of a tensor that another iteration writes. As
 /// with program instances, accesses to memory of different iterations then need no order.
 Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
@@ -90,6 +94,9 @@ private:
 
 /// Makes a device branch on a scalar condition. Vars assigned inside keep the value of the branch that ran.
 void when(Operand condition, Block then, Block otherwise = {}, Location where = Location::current());
+
+/// Gives the only store or addition of `effect` a name for step lists and remarks, as label(name, x) does for a result.
+void label(std::string_view name, Block effect, Location where = Location::current());
 
 /// Gives a scalar or a tile to the host, which prints it after `label`, with the line and the program instance. Each
 /// execution of the statement prints once. A host that wants no text has a kernel without the statement. The label has

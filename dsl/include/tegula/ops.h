@@ -135,9 +135,9 @@ Value select(Operand condition, Operand yes, Operand no, Location where = Locati
 Value isFinite(Operand x, Location where = Location::current()); ///< i1: neither NaN nor an infinity.
 
 // Operations that combine elements.
-/// Gives a dot a name for step lists (Steps) and remarks, and returns it: label("s", dot(q, transpose(k))). The name
-/// has letters, digits and underscores, and begins with no digit.
-Value label(std::string_view name, Operand product, Location where = Location::current());
+/// Gives a dot, a load or a gather a name for step lists (Steps) and remarks, and returns its result:
+/// label("s", dot(q, transpose(k))). The name has letters, digits and underscores, and begins with no digit.
+Value label(std::string_view name, Operand result, Location where = Location::current());
 /// The precision of the f32 operands of a dot.
 enum class Precision {
   ieee, ///< All bits count.

@@ -6,6 +6,7 @@
 #include "tegula/control.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <utility>
@@ -55,6 +56,13 @@ auto block(nb::handle function) {
   };
 }
 
+/// Returns the step lists of None, of Steps, or of a sequence of Steps.
+std::vector<Steps> listsOf(nb::handle steps) {
+  if (steps.is_none())
+    return {};
+  return nb::isinstance<Steps>(steps) ? std::vector{nb::cast<Steps>(steps)} : nb::cast<std::vector<Steps>>(steps);
+}
+
 } // namespace
 
 void bindControl(nb::module_ &module) {
@@ -65,14 +73,12 @@ void bindControl(nb::module_ &module) {
              return self;
            })
       .def("__next__", &Loop::next);
-  nb::class_<Steps>(module, "Steps", "The order in which the dots of a loop start.")
-      .def(nb::init<std::string>(), "list"_a);
+  nb::class_<Steps>(module, "Steps", "The order in which a role starts the labelled operations of a loop.")
+      .def(nb::init<std::string, std::string>(), "list"_a, "role"_a = "compute");
   module.def(
       "range",
-      [](Operand begin, Operand end, Operand step, const Steps *steps) {
-        const Location where = here();
-        return new Loop(steps != nullptr ? new Range(range(begin, end, step, *steps, where))
-                                         : new Range(range(begin, end, step, where)));
+      [](Operand begin, Operand end, Operand step, nb::object steps) {
+        return new Loop(new Range(range(begin, end, step, listsOf(steps), here())));
       },
       "begin"_a, "end"_a, "step"_a = 1, "steps"_a = nb::none());
   module.def(
@@ -91,6 +97,9 @@ void bindControl(nb::module_ &module) {
         when(condition, block(then), block(otherwise), here());
       },
       "condition"_a, "then"_a, "otherwise"_a = nb::none());
+  module.def(
+      "label", [](const std::string &name, nb::callable effect) { label(name, block(effect), here()); }, "name"_a,
+      "effect"_a);
   // As a decorator: the function below it is `then`.
   module.def(
       "when",

@@ -12,9 +12,11 @@
 
 namespace tegula::cuda {
 
-/// Returns the ops of a loop's body that a step list may name, in program order, by label: MMAs, of which those without
-/// a label are p0, p1, ..., and other ops with a label, such as loads and additions.
+/// Ops that a step list may name, in program order, by label.
 using Anchors = llvm::MapVector<llvm::StringRef, mlir::Operation *>;
+
+/// Returns the MMAs of a loop's body, of which those without a label are p0, p1, ..., and its other ops with a label,
+/// such as loads and additions.
 Anchors anchorsOf(mlir::scf::ForOp loop);
 
 /// Returns the labels, as a list for a message.
