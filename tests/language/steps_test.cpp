@@ -156,7 +156,6 @@ TEST(Steps, TheLoadRoleReadsATableOfPagesAnIterationAhead) {
     SCOPED_TRACE(load);
     Expected<Program> program = recordAttentionToPages(load);
     ASSERT_TRUE(program.ok()) << program.status().message();
-    expectCopiesAfterSlots(ptxOf(*program));
     Matrix o({128, 64}, 7.0f);
     OnDevice<Bf16> on_q(q), on_k(k), on_v(v), on_o(o);
     OnDevice<int32_t> on_table(table);

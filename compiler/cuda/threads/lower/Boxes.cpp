@@ -238,13 +238,17 @@ static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoad
   return boxes;
 }
 
-void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Value full) {
+SmallVector<BoxCoordinates> cuda::boxesOf(Threads &t, sm::ProducerLoadOp load) {
+  const int64_t tileRows = tileOf(load).getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
+  return sm::hasPages(load.getView())
+             ? boxesInPages(t, load, rows)
+             : boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
+}
+
+void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> boxes, SharedPlace slot,
+                     Value full) {
   sm::SharedType type = slot.type;
-  const int64_t tileRows = type.getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
-  const SmallVector<SmallVector<Value>> boxes =
-      sm::hasPages(load.getView())
-          ? boxesInPages(t, load, rows)
-          : boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
+  const int64_t rows = sm::boxRows(load.getView(), type.getShape().front());
   t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
   auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
   if (isVector(load))

@@ -3,6 +3,7 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
+#include "compiler/sm/Boxes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -271,9 +272,13 @@ static void copyVector(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Val
     t.gpu.storeShared(element, t.s.add(place.address, t.s.mul(number, bytes)));
 }
 
+/// Reads a table of pages before the wait for the slot, which hides the latency of memory.
 static void loadBox(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value full) {
+  SmallVector<BoxCoordinates> boxes;
+  if (sm::hasPages(op.getView()))
+    boxes = boxesOf(t, op);
   waitForSlot(t, op);
-  auto load = [&] { loadBoxes(t, op, place, full); };
+  auto load = [&] { loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full); };
   auto copy = [&] {
     if (!op.getTmaOnly())
       copyVector(t, op, place, t.s.i32(0), /*lanes=*/1);

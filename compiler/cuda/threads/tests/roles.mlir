@@ -458,8 +458,9 @@ module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
 
 // -----
 
-// A tile of rows in pages is one box for each page. The lane reads the place of the page. The rows of the box end with
-// those of the page, or of the view, and there are none if the page is absent. The bytes are those of the tile.
+// A tile of rows in pages is one box for each page. The lane reads the place of the page before it waits for the slot. The
+// rows of the box end with those of the page, or of the view, and there are none if the page is absent. The bytes are
+// those of the tile.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 1, 64, 16>]
 // CHECK-LABEL: func.func @pages(
 // CHECK: %[[TO_NEXT:.*]] = arith.divui %{{.*}}, %{{.*}} : index
@@ -470,7 +471,8 @@ module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
 // CHECK: %[[PRESENT:.*]] = arith.select %[[EXISTS]], %[[FIRST]], %c0
 // CHECK: %[[LAST:.*]] = arith.addi %[[PRESENT]], %[[COUNT]] : index
 // CHECK: %[[END:.*]] = arith.index_cast %[[LAST]] : index to i32
-// CHECK: mbarrier.arrive.expect_tx
+// CHECK: mbarrier.try_wait
+// CHECK-NEXT: mbarrier.arrive.expect_tx
 // CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared::cluster
 // CHECK-NOT: cp.async.bulk.tensor
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
