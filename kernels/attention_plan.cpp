@@ -2,6 +2,7 @@
 #include "tegula/attention.h"
 
 #include "attention_spec.h"
+#include "call_arguments.h"
 #include "kernel_config.h"
 #include "list_plan.h"
 #include "plan_check.h"
@@ -14,28 +15,13 @@
 #include <cmath>
 #include <cstddef>
 #include <memory_resource>
+#include <type_traits>
 
 namespace tegula {
 namespace {
 
 /// The most arguments of a pass, unless a variant has many tensors.
 constexpr size_t kUsualArguments = 32;
-
-AttentionForward forwardPart(const AttentionBackward &call) {
-  return {call.q,
-          call.k,
-          call.v,
-          call.o,
-          call.lse,
-          call.scale,
-          call.variant_tensors,
-          call.block_mask,
-          call.lists,
-          call.dropout_state,
-          call.sinks,
-          call.diagonal_offset,
-          {}};
-}
 
 /// Calls use(name, tensor, is_gradient) for the lists, which are the library's own: no message names them.
 template <class Use> void forEachList(const ListTensors &lists, Use use) {
@@ -47,35 +33,24 @@ template <class Use> void forEachList(const ListTensors &lists, Use use) {
 
 /// Calls visit(name, argument, is_gradient) for all arguments that the kernels of a pass may have. A gradient's
 /// parameter is named `d` + name.
-template <class Visit>
-void forEachArgument(const AttentionProblem &problem, const AttentionForward &call, Visit visit) {
-  visit("q", call.q, false);
-  visit("k", call.k, false);
-  visit("v", call.v, false);
-  visit("o", call.o, false);
-  visit("lse", call.lse, false);
+template <class Call, class Visit>
+void forEachArgument(const AttentionProblem &problem, const Call &call, Visit visit) {
+  const auto visitAll = [&](std::span<const CallArgument> arguments) {
+    for (const CallArgument &argument : arguments)
+      if (const TensorRef *tensor = argument.in(call))
+        visit(argument.name, *tensor, false);
+  };
+  visitAll(usualArguments());
   visit("scale", scoreFactor(call.scale, problem.head_dim), false);
   for (size_t t = 0; t < problem.variant.tensors.size(); ++t)
     visit(problem.variant.tensors[t].name, call.variant_tensors[t], false);
-  visit("diagonal_offset", call.diagonal_offset, false);
-  visit("dropout_state", call.dropout_state, false);
-  visit("sinks", call.sinks, false);
-  visit("scores", call.scores, false);
-}
-
-template <class Visit>
-void forEachArgument(const AttentionProblem &problem, const AttentionBackward &call, Visit visit) {
-  forEachArgument(problem, forwardPart(call), visit);
-  visit("d_o", call.d_o, false);
-  visit("d_lse", call.d_lse, false);
-  visit("d_sinks", call.d_sinks, false);
-  visit("dq", call.dq, false);
-  visit("dk", call.dk, false);
-  visit("dv", call.dv, false);
-  size_t next = 0;
-  for (const VariantTensor &tensor : problem.variant.tensors)
-    if (tensor.wants_gradient)
-      visit(tensor.name, call.variant_gradients[next++], true);
+  visitAll(optionalArguments());
+  if constexpr (std::is_same_v<Call, AttentionBackward>) {
+    size_t next = 0;
+    for (const VariantTensor &tensor : problem.variant.tensors)
+      if (tensor.wants_gradient)
+        visit(tensor.name, call.variant_gradients[next++], true);
+  }
 }
 
 /// Returns the names in the order of forEachArgument.
@@ -172,8 +147,9 @@ struct LaunchLists {
 
 /// Finds the lists of a launch in `given`, where those of the pass begin at `offset`. If nothing is given, makes them
 /// in the workspace.
-Expected<LaunchLists> listsOf(const PassPlan &pass, const AttentionShape &shape, const AttentionForward &call,
-                              int64_t offset, const Workspace &workspace, Stream stream) {
+template <class Call>
+Expected<LaunchLists> listsOf(const PassPlan &pass, const AttentionShape &shape, const Call &call, int64_t offset,
+                              const Workspace &workspace, Stream stream) {
   if (!pass.lists)
     return LaunchLists{{}, workspace};
   const Expected<int64_t> bytes = pass.lists->listBytes(shape);
@@ -205,9 +181,6 @@ TensorList broadcastTensors(const Variant &variant, std::span<const TensorRef> g
   return tensors;
 }
 
-const AttentionForward &sharedPart(const AttentionForward &call) { return call; }
-AttentionForward sharedPart(const AttentionBackward &call) { return forwardPart(call); }
-
 /// `before` is the number of bytes of other lists that lie before those of the pass.
 template <class Call>
 Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, const Workspace &workspace,
@@ -223,7 +196,7 @@ Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, 
   const Expected<int64_t> offset = before != nullptr ? listBytes(*before, *shape) : Expected<int64_t>(0);
   if (!offset)
     return offset.status();
-  const Expected<LaunchLists> lists = listsOf(pass, *shape, sharedPart(call), *offset, workspace, stream);
+  const Expected<LaunchLists> lists = listsOf(pass, *shape, call, *offset, workspace, stream);
   if (!lists)
     return lists.status();
   std::pmr::vector<Argument> all(&stack), arguments(&stack);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "attention_spec.h"
 
+#include "call_arguments.h"
 #include "kernel_config.h"
 #include "launch_grid.h"
 #include "tegula/attention_words.h"
 #include "variant_tensors.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tegula {
@@ -22,36 +24,37 @@ std::vector<Size> shapeOf(const VariantTensor &tensor) {
   return shape;
 }
 
+ArgumentSpec describe(const CallArgument &argument, const AttentionProblem &problem) {
+  std::vector<Size> shape;
+  for (Axis axis : argument.axes)
+    shape.push_back(Size(toString(axis)));
+  if (argument.last_dim != nullptr)
+    shape.push_back(argument.last_dim(problem));
+  return input(std::string(argument.name), argument.dtypeOf(problem), std::move(shape));
+}
+
 /// Returns all arguments that programs of a pass may have.
 std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass) {
-  const Size batch("batch"), heads("heads"), kv_heads("kv_heads"), seqlen_q("seqlen_q"), seqlen_k("seqlen_k");
-  const DType dtype = problem.dtype;
-  const std::vector<Size> statistic = {batch, heads, seqlen_q}, scores = {batch, heads, seqlen_q, seqlen_k};
-  const auto rows = [&](const Size &columns) -> std::vector<Size> { return {batch, heads, seqlen_q, columns}; };
-  const auto keys = [&](const Size &columns) -> std::vector<Size> { return {batch, kv_heads, seqlen_k, columns}; };
-  const int head_dim = problem.head_dim, value_dim = problem.value_dim;
-  std::vector<ArgumentSpec> all = {input("q", dtype, rows(head_dim)),  input("k", dtype, keys(head_dim)),
-                                   input("v", dtype, keys(value_dim)), input("o", dtype, rows(value_dim)),
-                                   input("lse", f32, statistic),       scalar("scale", f32)};
+  const Size batch("batch"), heads("heads"), seqlen_q("seqlen_q");
+  const std::vector<Size> statistic = {batch, heads, seqlen_q}, scores = {batch, heads, seqlen_q, Size("seqlen_k")};
+  const auto rows = [&](int columns) -> std::vector<Size> { return {batch, heads, seqlen_q, columns}; };
+  std::vector<ArgumentSpec> all = {scalar("scale", f32)};
+  for (std::span<const CallArgument> arguments : {usualArguments(), optionalArguments()})
+    for (const CallArgument &argument : arguments)
+      if (argument.isIn(pass))
+        all.push_back(describe(argument, problem));
   for (const char *list : {"visit_tiles", "visit_counts", "visit_ranks", "block_states"})
     all.push_back(input(list, i32, freeShape(list, 4)));
   for (const VariantTensor &tensor : problem.variant.tensors)
     all.push_back(input(tensor.name, inMemory(tensor.dtype), shapeOf(tensor)));
-  all.push_back(input("diagonal_offset", i32, {batch}));
-  all.push_back(input("dropout_state", i64, {Size(2)}));
-  all.push_back(input("sinks", f32, {heads}));
   if (pass == Pass::forward) {
-    all.push_back(input("scores", f32, scores));
     all.insert(all.end(), {workspace("s", f32, scores), workspace("p", f32, scores), workspace("m", f32, statistic),
-                           workspace("l", f32, statistic), workspace("acc", f32, rows(value_dim)),
+                           workspace("l", f32, statistic), workspace("acc", f32, rows(problem.value_dim)),
                            workspace("counter", i32, {1})});
     return all;
   }
-  all.insert(all.end(),
-             {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("d_sinks", f32, {heads}),
-              input("dq", dtype, rows(head_dim)), input("dk", dtype, keys(head_dim)),
-              input("dv", dtype, keys(value_dim)), workspace("delta", f32, statistic),
-              workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
+  all.insert(all.end(), {workspace("delta", f32, statistic), workspace("dq_acc", f32, rows(problem.head_dim)),
+                         workspace("turns", i32, statistic)});
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       all.push_back(input("d" + tensor.name, f32, shapeOf(tensor)));
@@ -128,6 +131,16 @@ std::vector<ArgumentSpec> argumentsOfLists(const AttentionProblem &problem) {
 }
 
 } // namespace
+
+std::set<std::string> argumentNames() {
+  std::set<std::string> names;
+  std::vector<ArgumentSpec> preprocessed;
+  addPreprocessed(/*block_m=*/1, preprocessed);
+  for (const std::vector<ArgumentSpec> &arguments :
+       {argumentsOf({}, Pass::forward), argumentsOf({}, Pass::backward), preprocessed, argumentsOfLists({})})
+    std::ranges::transform(arguments, std::inserter(names, names.end()), &nameOf);
+  return names;
+}
 
 Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, const Target &target,
                                  const Schedule &given, const TunedSchedules *tuned) {

@@ -5,7 +5,13 @@
 #include "tegula/attention.h"
 #include "tegula/plan.h"
 
+#include <set>
+#include <string>
+
 namespace tegula {
+
+/// Returns the names of all arguments that programs may have whose problem has no variant.
+std::set<std::string> argumentNames();
 
 /// Returns the description of a pass. Its arguments have the names of the programs' parameters. The errors are those of
 /// recordKernel, and internal if a program has a parameter that the pass has no argument for.

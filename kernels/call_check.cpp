@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "blocks.h"
+#include "call_arguments.h"
 #include "plan_check.h"
 #include "tegula/attention_words.h"
 #include "variant_tensors.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -12,10 +14,6 @@
 namespace tegula {
 namespace {
 
-constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
-constexpr Axis kOfScores[] = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k};
-constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
-constexpr Axis kHeads[] = {Axis::heads};
 constexpr Axis kAnyAxes[] = {Axis::any, Axis::any, Axis::any, Axis::any};
 
 /// A tensor of a call, and the properties that it must have.
@@ -158,54 +156,43 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
                                    std::to_string(expected));
 }
 
-/// Returns invalid_argument unless `tensor` is given exactly if `field` is set in the problem. A tensor of rank 0 is
-/// not given.
-Status checkOptional(const std::string &name, const TensorRef &tensor, const std::string &field, bool isSet) {
-  const bool isGiven = tensor.rank != 0;
+/// Returns invalid_argument unless the argument, which is `tensor` in the call, is given exactly if the problem wants
+/// it. A tensor of rank 0 is not given.
+Status checkOptional(const CallArgument &argument, const TensorRef &tensor, const AttentionProblem &problem) {
+  const std::string name(argument.name), field(argument.option.field);
+  const bool isGiven = tensor.rank != 0, isSet = argument.option.isSet(problem);
   if (isGiven && !isSet)
     return invalidArgument(name, "it is given, but '" + field +
                                      "' is not set in the plan's problem; make the plan with '" + field +
                                      "' set, or leave " + name + " out");
   if (!isGiven && isSet)
     return invalidArgument(name, "it is missing, but '" + field +
-                                     "' is set in the plan's problem; pass it, or make the "
-                                     "plan without '" +
-                                     field + "'");
+                                     "' is set in the plan's problem; pass it, or make the plan without '" + field +
+                                     "'");
   return {};
 }
 
-/// Adds the state of dropout, if the problem has dropout.
-Status addDropout(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &state) {
-  constexpr int numbers = 2; // Seed and offset.
-  TEGULA_RETURN_IF_ERROR(checkOptional("dropout_state", state, "dropout_p", problem.dropout_p != 0));
-  if (problem.dropout_p != 0)
-    tensors.add({"dropout_state", &state, i64, {}, numbers});
-  return {};
+/// Adds an argument, which is `tensor` in a call of the pass.
+void add(CallTensors &tensors, const CallArgument &argument, const TensorRef &tensor, const AttentionProblem &problem,
+         Pass pass) {
+  tensors.add({.name = argument.name,
+               .tensor = &tensor,
+               .dtype = argument.dtypeOf(problem),
+               .axes = argument.axes,
+               .last_dim = argument.lastDimOf(problem),
+               .written = argument.written_by == pass,
+               .broadcasts = argument.broadcasts});
 }
 
-/// Adds the sinks, if the problem has sinks.
-Status addSinks(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &sinks) {
-  TEGULA_RETURN_IF_ERROR(checkOptional("sinks", sinks, "sinks", problem.sinks));
-  if (problem.sinks)
-    tensors.add({"sinks", &sinks, f32, kHeads});
-  return {};
-}
-
-/// Adds a tensor of a variant, or one that has as much freedom.
-void addTensor(CallTensors &tensors, const VariantTensor &tensor, const TensorRef &given) {
-  tensors.add({.name = tensor.name,
-               .tensor = &given,
-               .dtype = inMemory(tensor.dtype),
-               .axes = tensor.axes,
-               .last_dim = tensor.last_dim,
-               .broadcasts = tensor.broadcasts});
-}
-
-/// Adds the offset of the diagonal, if the problem has one.
-Status addDiagonalOffset(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &offset) {
-  TEGULA_RETURN_IF_ERROR(checkOptional("diagonal_offset", offset, "diagonal_offset", problem.diagonal_offset));
-  if (problem.diagonal_offset)
-    addTensor(tensors, diagonalOffset(), offset);
+/// Adds the arguments of a call of the pass that the problem wants.
+template <class Call>
+Status addOptional(CallTensors &tensors, const AttentionProblem &problem, const Call &call, Pass pass) {
+  for (const CallArgument &argument : optionalArguments())
+    if (const TensorRef *tensor = argument.in(call)) {
+      TEGULA_RETURN_IF_ERROR(checkOptional(argument, *tensor, problem));
+      if (argument.option.isSet(problem))
+        add(tensors, argument, *tensor, problem, pass);
+    }
   return {};
 }
 
@@ -266,8 +253,15 @@ Expected<AttentionShape> checkAll(std::span<CallTensor> tensors, const Attention
 }
 
 void addVariant(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
-  for (size_t t = 0; t < variant.tensors.size(); ++t)
-    addTensor(tensors, variant.tensors[t], given[t]);
+  for (size_t t = 0; t < variant.tensors.size(); ++t) {
+    const VariantTensor &tensor = variant.tensors[t];
+    tensors.add({.name = tensor.name,
+                 .tensor = &given[t],
+                 .dtype = inMemory(tensor.dtype),
+                 .axes = tensor.axes,
+                 .last_dim = tensor.last_dim,
+                 .broadcasts = tensor.broadcasts});
+  }
 }
 
 void addGradients(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
@@ -283,66 +277,47 @@ void addGradients(CallTensors &tensors, const Variant &variant, std::span<const 
                    .gradient = true});
 }
 
+Status checkGradientCount(const Variant &variant, std::span<const TensorRef> given) {
+  const auto wanted = std::ranges::count(variant.tensors, true, &VariantTensor::wants_gradient);
+  return checkCount("variant_gradients", given.size(), size_t(wanted));
+}
+
+/// Checks a call of the pass. `gradients` are those of the variant's tensors, if it has any.
+template <class Call>
+Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Call &call, Pass pass,
+                                   std::span<const TensorRef> gradients) {
+  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
+  CallTensors tensors;
+  for (const CallArgument &argument : usualArguments())
+    if (const TensorRef *tensor = argument.in(call))
+      add(tensors, argument, *tensor, problem, pass);
+  addVariant(tensors, problem.variant, call.variant_tensors);
+  if (!gradients.empty())
+    addGradients(tensors, problem.variant, gradients);
+  TEGULA_RETURN_IF_ERROR(addOptional(tensors, problem, call, pass));
+  return checkAll(tensors.all(), problem, call.block_mask);
+}
+
 } // namespace
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
   TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
   TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
-  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
-  CallTensors tensors;
-  tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
-  tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
-  tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
-  tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true});
-  tensors.add({"lse", &call.lse, f32, kOfQ, 0, true});
-  addVariant(tensors, problem.variant, call.variant_tensors);
-  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
-  TEGULA_RETURN_IF_ERROR(addDropout(tensors, problem, call.dropout_state));
-  TEGULA_RETURN_IF_ERROR(addSinks(tensors, problem, call.sinks));
-  const bool hasScores = problem.scores_output != ScoresOutput::none;
-  TEGULA_RETURN_IF_ERROR(checkOptional("scores", call.scores, "scores_output", hasScores));
-  if (hasScores)
-    tensors.add({"scores", &call.scores, f32, kOfScores, 0, true});
-  return checkAll(tensors.all(), problem, call.block_mask);
+  return checkCall(problem, call, Pass::forward, {});
 }
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {
   TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
   TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
-  size_t gradients = 0;
-  for (const VariantTensor &tensor : problem.variant.tensors)
-    gradients += tensor.wants_gradient;
-  TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
-  TEGULA_RETURN_IF_ERROR(checkOptional("d_lse", call.d_lse, "lse_gradient", problem.lse_gradient));
-  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
-  CallTensors tensors;
-  tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
-  tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
-  tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
-  tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim});
-  tensors.add({"lse", &call.lse, f32, kOfQ});
-  tensors.add({"d_o", &call.d_o, problem.dtype, kOfQ, problem.value_dim});
-  tensors.add({"dq", &call.dq, problem.dtype, kOfQ, problem.head_dim, true});
-  tensors.add({"dk", &call.dk, problem.dtype, kOfK, problem.head_dim, true});
-  tensors.add({"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true});
-  if (problem.lse_gradient)
-    tensors.add({"d_lse", &call.d_lse, f32, kOfQ});
-  addVariant(tensors, problem.variant, call.variant_tensors);
-  addGradients(tensors, problem.variant, call.variant_gradients);
-  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
-  TEGULA_RETURN_IF_ERROR(addDropout(tensors, problem, call.dropout_state));
-  TEGULA_RETURN_IF_ERROR(addSinks(tensors, problem, call.sinks));
-  TEGULA_RETURN_IF_ERROR(checkOptional("d_sinks", call.d_sinks, "sinks", problem.sinks));
-  if (problem.sinks)
-    tensors.add({"d_sinks", &call.d_sinks, f32, kHeads, 0, true});
-  return checkAll(tensors.all(), problem, call.block_mask);
+  TEGULA_RETURN_IF_ERROR(checkGradientCount(problem.variant, call.variant_gradients));
+  return checkCall(problem, call, Pass::backward, call.variant_gradients);
 }
 
 Status checkCall(const AttentionProblem &problem, const AttentionLists &call) {
   TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
   CallTensors tensors;
   addVariant(tensors, problem.variant, call.variant_tensors);
-  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
+  TEGULA_RETURN_IF_ERROR(addOptional(tensors, problem, call, Pass::forward));
   TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, false));
   TEGULA_RETURN_IF_ERROR(checkKinds(tensors.all()));
   TEGULA_RETURN_IF_ERROR(checkAll(tensors.all(), call.shape));

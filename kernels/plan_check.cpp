@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
+
+#include "attention_spec.h"
 #include "diagonals.h"
 
 #include <cmath>
@@ -59,45 +61,8 @@ Status checkHeadsInL2(const Schedule &schedule) {
 
 /// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q",
-                                 "k",
-                                 "v",
-                                 "o",
-                                 "lse",
-                                 "d_o",
-                                 "dq",
-                                 "dk",
-                                 "dv",
-                                 "m",
-                                 "l",
-                                 "acc",
-                                 "s",
-                                 "scores",
-                                 "p",
-                                 "lse_term",
-                                 "dp_init",
-                                 "delta",
-                                 "dq_acc",
-                                 "scale",
-                                 "counter",
-                                 "d_lse",
-                                 "turns",
-                                 "visit_tiles",
-                                 "visit_counts",
-                                 "visit_ranks",
-                                 "tile_states",
-                                 "num_queries",
-                                 "num_keys",
-                                 "block_states",
-                                 "kv_num_blocks",
-                                 "kv_indices",
-                                 "full_kv_num_blocks",
-                                 "full_kv_indices",
-                                 "dropout_state",
-                                 "diagonal_offset",
-                                 "sinks",
-                                 "d_sinks",
-                                 "sink_parts"};
+  static const std::set<std::string> ofKernels = argumentNames();
+  std::set<std::string> taken = ofKernels;
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
