@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_runs.h"
 
-#include "caches.h"
 #include "workload/named_variants.h"
 
 #include <algorithm>
@@ -48,8 +47,8 @@ double largestRatio(const tools::AttentionErrors &errors) {
 } // namespace
 
 AttentionRuns::AttentionRuns(const Json &open, std::shared_ptr<Device> device, KernelCache &cache)
-    : task_(taskOf(open.at("task"))), variant_(tools::findVariant(task_.problem.variant.name)), seed_(open.at("seed")),
-      device_(std::move(device)), cache_(cache) {}
+    : PlannedRuns(std::move(device), cache), task_(taskOf(open.at("task"))),
+      variant_(tools::findVariant(task_.problem.variant.name)), seed_(open.at("seed")) {}
 
 Status AttentionRuns::take(const Json &, std::string_view) {
   return {ErrorCode::invalid_argument, "attention makes its tensors itself"};
@@ -58,14 +57,12 @@ Status AttentionRuns::take(const Json &, std::string_view) {
 Status AttentionRuns::load(size_t id, const Json &request) {
   Expected<Schedule> schedule = parseSchedule(request.at("schedule").get<std::string>());
   if (schedule)
-    plans_.start(id, [this, schedule = *schedule] { return makePlan(schedule); });
+    start(id, [task = task_, schedule = *schedule, &cache = cache_] {
+      TunedSchedules tuned;
+      tuned.add({task.program, problemClass(task.problem), shapeClass(task.shape), schedule});
+      return AttentionPlan::make(task.problemOfShape(), cache, {}, &tuned);
+    });
   return schedule.status();
-}
-
-Expected<AttentionPlan> AttentionRuns::makePlan(const Schedule &schedule) {
-  TunedSchedules tuned;
-  tuned.add({task_.program, problemClass(task_.problem), shapeClass(task_.shape), schedule});
-  return AttentionPlan::make(task_.problemOfShape(), cache_, {}, &tuned);
 }
 
 tools::AttentionCase AttentionRuns::caseOf(const AttentionShape &shape,
@@ -85,7 +82,7 @@ tools::AttentionCase AttentionRuns::caseOf(const AttentionShape &shape,
 
 Status AttentionRuns::prepare(size_t id) {
   tools::AttentionCase attention = caseOf(checkedShape(task_), tools::setVariant);
-  Expected<tools::AttentionData> data = tools::AttentionData::make(attention, *plans_.get(id), device_);
+  Expected<tools::AttentionData> data = tools::AttentionData::make(attention, loadedPlan(id), device_);
   if (!data)
     return data.status();
   Expected<tools::AttentionArrays> inputs = readArrays(*data, task_.problem.backward);
@@ -97,7 +94,7 @@ Status AttentionRuns::prepare(size_t id) {
 }
 
 Expected<Verdict> AttentionRuns::check(size_t id) {
-  const AttentionPlan &plan = *plans_.get(id);
+  const AttentionPlan &plan = loadedPlan(id);
   TEGULA_RETURN_IF_ERROR(check_data_->makeRoomFor(plan));
   TEGULA_RETURN_IF_ERROR(check_data_->spoilOutputs());
   TEGULA_RETURN_IF_ERROR(check_data_->clearVariantGradients());
@@ -112,35 +109,16 @@ Expected<Verdict> AttentionRuns::check(size_t id) {
   return Verdict{largestRatio(errors), verdict(errors)};
 }
 
-Status AttentionRuns::makeRotation(const AttentionPlan &plan) {
+Expected<tools::AttentionData> AttentionRuns::makeTimed(size_t id) {
   tools::AttentionCase attention = caseOf(task_.shape, tools::setMeasuredVariant);
-  std::vector<tools::AttentionData> rotation;
-  int64_t copies = 2;
-  for (int64_t n = 0; n < copies; ++n) {
-    Expected<tools::AttentionData> data = tools::AttentionData::make(attention, plan, device_);
-    if (!data)
-      return data.status();
-    TEGULA_RETURN_IF_ERROR(data->forward(plan)); // The backward pass reads what it writes.
-    copies = copiesFor(cacheBytes(device_->target().name), data->bytes());
-    rotation.push_back(std::move(*data));
-  }
-  TEGULA_RETURN_IF_ERROR(device_->synchronize());
-  rotation_ = std::move(rotation);
-  return {};
+  Expected<tools::AttentionData> data = tools::AttentionData::make(attention, loadedPlan(id), device_);
+  if (data)
+    TEGULA_RETURN_IF_ERROR(data->forward(loadedPlan(id))); // The backward pass reads what it writes.
+  return data;
 }
 
-Status AttentionRuns::makeRoomFor(size_t id) {
-  const AttentionPlan &plan = *plans_.get(id);
-  if (rotation_.empty())
-    TEGULA_RETURN_IF_ERROR(makeRotation(plan));
-  for (tools::AttentionData &data : rotation_)
-    TEGULA_RETURN_IF_ERROR(data.makeRoomFor(plan));
-  return {};
-}
-
-Status AttentionRuns::launch(size_t id) {
-  const tools::AttentionData &data = rotation_[next_++ % rotation_.size()];
-  return task_.problem.backward ? data.backward(*plans_.get(id)) : data.forward(*plans_.get(id));
+Status AttentionRuns::launch(const AttentionPlan &plan, const tools::AttentionData &data) {
+  return task_.problem.backward ? data.backward(plan) : data.forward(plan);
 }
 
 } // namespace tegula::tuning

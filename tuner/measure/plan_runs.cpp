@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plan_runs.h"
 
-#include "caches.h"
 #include "plan_messages.h"
 #include "tegula/output_check.h"
 
@@ -10,7 +9,7 @@
 namespace tegula::tuning {
 
 PlanRuns::PlanRuns(const Json &open, std::shared_ptr<Device> device, KernelCache &cache)
-    : device_(std::move(device)), cache_(cache) {
+    : PlannedRuns(std::move(device), cache) {
   const Json &plan = open.at("plan");
   timed_ = {.sizes = sizesOf(plan.at("sizes")), .scalars = scalarsOf(plan.at("scalars")), .seed = open.at("seed")};
   checked_ = timed_;
@@ -29,8 +28,7 @@ Status PlanRuns::take(const Json &request, std::string_view bytes) {
 
 Status PlanRuns::load(size_t id, const Json &request) {
   const auto [entry, isNew] = specs_.insert_or_assign(id, planOf(request.at("plan")));
-  const PlanSpec &spec = entry->second;
-  plans_.start(id, [this, &spec] { return Plan::make(spec, cache_); });
+  start(id, [spec = entry->second, &cache = cache_] { return Plan::make(spec, cache); });
   return {};
 }
 
@@ -53,7 +51,7 @@ Status PlanRuns::prepare(size_t id) {
 }
 
 Expected<Verdict> PlanRuns::check(size_t id) {
-  const Plan &plan = *plans_.get(id);
+  const Plan &plan = loadedPlan(id);
   TEGULA_RETURN_IF_ERROR(check_data_->makeRoomFor(plan));
   TEGULA_RETURN_IF_ERROR(check_data_->reset());
   TEGULA_RETURN_IF_ERROR(check_data_->launch(plan));
@@ -63,21 +61,5 @@ Expected<Verdict> PlanRuns::check(size_t id) {
   const std::vector<OutputError> errors = compareOutputs(*outputs, expected_);
   return Verdict{largestError(errors) / tolerance_, verdict(errors, tolerance_)};
 }
-
-Status PlanRuns::makeRoomFor(size_t id) {
-  int64_t copies = rotation_.empty() ? 2 : int64_t(rotation_.size());
-  while (int64_t(rotation_.size()) < copies) {
-    Expected<tools::PlanData> data = makeData(id, "time");
-    if (!data)
-      return data.status();
-    rotation_.push_back(std::move(*data));
-    copies = copiesFor(cacheBytes(device_->target().name), rotation_.front().bytes());
-  }
-  for (tools::PlanData &data : rotation_)
-    TEGULA_RETURN_IF_ERROR(data.makeRoomFor(*plans_.get(id)));
-  return {};
-}
-
-Status PlanRuns::launch(size_t id) { return rotation_[next_++ % rotation_.size()].launch(*plans_.get(id)); }
 
 } // namespace tegula::tuning
