@@ -227,12 +227,14 @@ def test_compiled(device):
     lengths = torch.tensor(LENGTHS, dtype=torch.int32, device=device)
 
     @torch.compile(backend="aot_eager", fullgraph=True)
-    def step(q, k, v, lengths):
-        prepared = tegula.prepare_decode(q, k, v, lengths)
-        return sum(tegula.decode(x, k, v, lengths, prepared=prepared) for x in (q, 2 * q))
+    def step(q, layers, lengths):
+        prepared = tegula.prepare_decode(q, *layers[0], lengths)
+        return [tegula.decode(q, k_cache, v_cache, lengths, prepared=prepared) for k_cache, v_cache in layers]
 
+    layers = [(k, v), (2 * k, 3 * v)]
     with torch.no_grad():
-        assert torch.equal(step(q, k, v, lengths), sum(tegula.decode(x, k, v, lengths) for x in (q, 2 * q)))
+        for found, layer in zip(step(q, layers, lengths), layers):
+            assert torch.equal(found, tegula.decode(q, *layer, lengths))
 
 
 def test_opcheck(device):
