@@ -43,8 +43,10 @@ bool hasPages(Value view) { return pageOf(view) != 0; }
 int64_t joinedDimension(Value view) {
   if (hasPages(view))
     return 1;
-  return hasEnd(view) && rankOfTensor(view) > kMaxRankWithEnd ? 2 : 0;
+  return hasEnd(view) ? joinedWithEnd(view) : 0;
 }
+
+int64_t joinedWithEnd(Value tensor) { return rankOfTensor(tensor) > kMaxRankWithEnd ? 2 : 0; }
 
 /// Returns why no tensor map of at most `maxRank` dimensions with an end addresses tiles of `view`, which has no pages.
 static std::string whyNoMap(Value view, int64_t maxRank, StringRef moves) {
@@ -58,20 +60,27 @@ static std::string whyNoMap(Value view, int64_t maxRank, StringRef moves) {
   return "";
 }
 
-std::string whyNotAddressed(Value view) {
+/// The most dimensions of a tensor with such a map if its rows may count through one of them.
+constexpr int64_t kMaxJoinedRank = kMaxRankWithEnd + 1;
+
+/// Returns why no tensor map addresses tiles of `view` for what TMA does not do with pages.
+static std::string whyNotWritten(Value view, int64_t maxRank, StringRef moves) {
   if (hasPages(view))
     return "TMA loads rows of pages, but does not store or add them";
-  return whyNoMap(view, kMaxRankWithEnd, "stores and adds");
+  return whyNoMap(view, maxRank, moves);
 }
 
+std::string whyNotStored(Value view) { return whyNotWritten(view, kMaxJoinedRank, "stores"); }
+
+std::string whyNotAdded(Value view) { return whyNotWritten(view, kMaxRankWithEnd, "adds"); }
+
 std::string whyNotLoaded(Value view, int64_t rows) {
-  constexpr int64_t maxRank = kMaxRankWithEnd + 1; // The rows of a map may count through a dimension.
   const int64_t page = pageOf(view);
   if (page == 0)
-    return whyNoMap(view, maxRank, "loads");
-  if (rankOfTensor(view) > maxRank)
+    return whyNoMap(view, kMaxJoinedRank, "loads");
+  if (rankOfTensor(view) > kMaxJoinedRank)
     return "its tensor has " + std::to_string(rankOfTensor(view)) +
-           " dimensions; with pages, TMA loads tiles of at most " + std::to_string(maxRank);
+           " dimensions; with pages, TMA loads tiles of at most " + std::to_string(kMaxJoinedRank);
   const int64_t part = boxRows(view, rows);
   if (llvm::isPowerOf2_64(part) && (part == rows || part % kSwizzleRows == 0))
     return "";

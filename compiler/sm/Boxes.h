@@ -38,13 +38,19 @@ bool hasPages(mlir::Value view);
 /// Returns the number of coordinates of a box of the view.
 int64_t coordinateCount(mlir::Value view);
 
-/// Returns the dimension of the tensor that the map of loads from `view` does not have, because its rows count through
-/// that dimension, too: 1 is the first one outside the rows, such as that of pages, and 2 the second one. 0 if there is
-/// none.
+/// Returns the dimension of the tensor that the map of loads and stores of `view` does not have, because its rows count
+/// through that dimension, too: 1 is the first one outside the rows, such as that of pages, and 2 the second one. 0 if
+/// there is none.
 int64_t joinedDimension(mlir::Value view);
 
-/// Returns why no tensor map addresses the tiles of `view` for stores and additions, or nothing if one does.
-std::string whyNotAddressed(mlir::Value view);
+/// Returns the same for rows of a tensor that end inside it.
+int64_t joinedWithEnd(mlir::Value tensor);
+
+/// Returns why no tensor map addresses the tiles of `view` for stores, or nothing if one does.
+std::string whyNotStored(mlir::Value view);
+
+/// Returns why no tensor map addresses the tiles of `view` for additions, or nothing if one does.
+std::string whyNotAdded(mlir::Value view);
 
 /// Returns why no tensor map addresses tiles of `rows` rows of `view` for loads, or nothing if one does.
 std::string whyNotLoaded(mlir::Value view, int64_t rows);

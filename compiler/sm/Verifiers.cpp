@@ -202,7 +202,7 @@ LogicalResult TmaStoreOp::verify() {
   const std::optional<RoleRef> role = roleOf(*this);
   if (!role)
     return emitOpError("must be in a role of 'sm.roles'");
-  if (std::string why = whyNotAddressed(getView()); !why.empty())
+  if (std::string why = whyNotStored(getView()); !why.empty())
     return emitOpError("cannot store its tile: ") << why;
   const int64_t rows = getShared().getType().getShape().front();
   if (static_cast<int64_t>(getRowsOfWarp()) * role->warps() != rows)
@@ -217,7 +217,7 @@ void CoordinatesOp::build(OpBuilder &b, OperationState &state, Value view, Value
 }
 
 LogicalResult CoordinatesOp::verify() {
-  if (std::string why = whyNotAddressed(getView()); !why.empty())
+  if (std::string why = whyNotAdded(getView()); !why.empty())
     return emitOpError("has no coordinates: ") << why;
   if (static_cast<int64_t>(getCoordinates().size()) != coordinateCount(getView()))
     return emitOpError("has ") << getCoordinates().size() << " results; its boxes have " << coordinateCount(getView());

@@ -47,7 +47,7 @@ static bool haveBoxes(RankedTensorType tile, Value column) {
 
 static bool canAddByTma(tile::AtomicAddOp add) {
   return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() &&
-         haveBoxes(add.getTile().getType(), add.getPosition().back()) && sm::whyNotAddressed(add.getView()).empty() &&
+         haveBoxes(add.getTile().getType(), add.getPosition().back()) && sm::whyNotAdded(add.getView()).empty() &&
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 

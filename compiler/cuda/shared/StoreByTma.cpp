@@ -86,7 +86,7 @@ static bool canStoreByTma(sm::CopyOutOp copy) {
   return sm::roleOf(copy) && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
          type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
          sm::startsAtBox(copy.getPosition().back(), type.getElementType()) &&
-         sm::whyNotAddressed(copy.getView()).empty() && !sharesItsPlace(copy) && isWrittenOnce(copy);
+         sm::whyNotStored(copy.getView()).empty() && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }
 
 namespace {

@@ -80,6 +80,7 @@ static TensorMap mapOf(sm::FitsOp fits) {
   TensorMap map(fits.getTensor(), tile, static_cast<int64_t>(*fits.getRowsOfWarp()),
                 columnsFrom(fits.getIndices().front(), tile.getShape()));
   map.endsInside = fits.getEndsInside();
+  map.joined = map.endsInside ? sm::joinedWithEnd(fits.getTensor()) : 0;
   return map;
 }
 

@@ -361,3 +361,43 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_b
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// With two dimensions outside the rows, the map counts rows through the first one, here the batch entry. The rows of all
+// entries before this one come before the end, and an entry that is not there has no rows.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 1, 2, 64, 16>]
+// CHECK-LABEL: func.func @stored_to_rows_of_heads(
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[BATCH:.*]], %{{.*}} : index
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: %[[PITCH:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK-NEXT: arith.muli %[[BATCH]], %[[PITCH]] : index
+// CHECK-NEXT: arith.select %[[EXISTS]], %{{.*}}, %c0 : index
+// CHECK-COUNT-2: cp.async.bulk.tensor.5d.global.shared::cta.bulk_group {{.*}}, %c1073741824_i32, %
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @stored_to_rows_of_heads(%o: !tile.view<4xbf16>, %batch: index, %head: index, %end: index, %i: index) {
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %c0 = arith.constant 0 : index
+        %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
+        %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+        sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+        sm.barrier warp
+        %matrix = tile.slice %o[%batch, %head] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+        %rows = tile.rows %matrix[%c0, %end] : !tile.view<2xbf16>
+        %fits = sm.fits %o at %c0, %i, %head, %batch from !sm.shared<64x128xbf16, 128> rows_of_warp 16 ends_inside : !tile.view<4xbf16>
+        scf.if %fits {
+          sm.tma_store %s, %rows[%i, %c0] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        } else {
+          sm.copy_out %s, %rows[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+        }
+      }
+      load warps 1 registers 24 {
+      }
+    }
+    return
+  }
+}
