@@ -10,7 +10,7 @@ namespace tegula {
 namespace {
 
 /// The fewest blocks of a long sequence. Short ones share blocks, so that many of them do not take a block each.
-constexpr int kLong = 4;
+constexpr int kLong = 2;
 /// The sequences, or the blocks of one, that a program instance works on at once.
 constexpr int kChunk = 128;
 
@@ -26,11 +26,12 @@ public:
   Value length(Value number) const { return max(end(number) - begin(number), 0); }
   Value isLong(Value number) const { return length(number) >= kLong * block_; }
 
-  /// Returns how many blocks begin in a sequence. Those of a long one begin at its first row; the last one of them
-  /// follows its end, and has short sequences. Others begin at multiples of the block.
+  /// Returns how many blocks begin in a sequence. Those of a long one begin at its first row. One more follows its end,
+  /// and has short sequences up to a multiple of the block. Other blocks begin at such multiples.
   Value blocks(Value number) const {
     const Value first = begin(number), last = end(number);
-    const Value own = upTo(last - first) + select(last % block_ != 0, 1, 0);
+    const Value isShortNext = (number + 1 < count()) & (length(number + 1) < kLong * block_);
+    const Value own = upTo(last - first) + select(isShortNext & (last % block_ != 0), 1, 0);
     return select(isLong(number), own, max(upTo(last) - upTo(first), 0));
   }
 

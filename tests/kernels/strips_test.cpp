@@ -32,7 +32,7 @@ std::vector<Rows> listedBlocks(const std::vector<int32_t> &offsets, int rows, Pa
       list({2, 1 + most}, Layout::contiguous, Poison::nan, std::vector<int32_t>(size_t(2 * (1 + most)), -7)),
       of({int64_t(offsets.size())}, Layout::contiguous, Poison::nan, offsets);
   const auto kernel = valueOf(machine().cache->get(program.text));
-  require(kernel->launch({int64_t(offsets.size()), 1, 1}, {{tensor.ref(), list.ref(), of.ref()}}));
+  require(kernel->launch({int64_t(offsets.size()), 1, 1}, {tensor.ref(), list.ref(), of.ref()}));
   require(machine().device->synchronize());
   EXPECT_TRUE(list.surroundingsIntact());
   const std::vector<float> numbers = list.numbers();
@@ -52,7 +52,7 @@ void expectBlocksOf(const std::vector<int32_t> &offsets, int rows) {
       for (int row = begin; row < end; ++row)
         ++times.at(size_t(row));
       for (size_t s = 0; s + 1 < offsets.size(); ++s)
-        if (offsets[s + 1] - offsets[s] >= 4 * kBlock && begin < offsets[s + 1] && end > offsets[s])
+        if (offsets[s + 1] - offsets[s] >= 2 * kBlock && begin < offsets[s + 1] && end > offsets[s])
           EXPECT_TRUE(begin >= offsets[s] && end <= offsets[s + 1]) << begin << " to " << end;
     }
     EXPECT_EQ(std::ranges::count(times, 1), rows);
