@@ -22,7 +22,8 @@ static_assert(TEGULA_BLOCK_MASK_NONE == int(BlockMask::Source::none) &&
 constexpr int64_t kLongest = int64_t{1} << 40;
 
 constexpr int32_t kAllVariants = TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS |
-                                 TEGULA_BIAS | TEGULA_MASK | TEGULA_GIVEN_WINDOW | TEGULA_KEY_INTERVALS;
+                                 TEGULA_BIAS | TEGULA_MASK | TEGULA_GIVEN_WINDOW | TEGULA_KEY_INTERVALS |
+                                 TEGULA_SEQUENCES;
 /// The variants that count from the diagonal.
 constexpr int32_t kOnDiagonal =
     TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_GIVEN_WINDOW | TEGULA_GLOBAL_TOKENS;
@@ -39,6 +40,14 @@ Status outOfRange(const std::string &name, int64_t value, int64_t last) {
 
 Status checkRange(const std::string &name, int64_t value, int64_t last) {
   return value >= 0 && value <= last ? Status() : outOfRange(name, value, last);
+}
+
+Status checkVariants(int32_t variants) {
+  if ((variants & ~kAllVariants) == 0)
+    return {};
+  return {ErrorCode::invalid_argument,
+          "argument 'variants': it is " + std::to_string(variants) +
+              "; it must be variants, or-ed, but not TEGULA_GLOBAL_TOKENS, which sets of 'any_of' have"};
 }
 
 /// Reads a length into `expected`, which stays as it is if the length is 0.
@@ -98,6 +107,7 @@ Variant variantOf(const tegula_attention_problem &problem, const tegula_key_set 
   add(TEGULA_MASK, [] { return maskTensor(); });
   add(TEGULA_GIVEN_WINDOW, [&] { return givenWindow(alignment); });
   add(TEGULA_KEY_INTERVALS, [] { return keyIntervals(); });
+  add(TEGULA_SEQUENCES, [] { return packedSequences(); });
   add(TEGULA_GLOBAL_TOKENS, [&] { return globalTokens(set.global_tokens, alignment); });
   return all;
 }
@@ -173,7 +183,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
     return problem.status();
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
-  TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
+  TEGULA_RETURN_IF_ERROR(checkVariants(problem->variants));
   TEGULA_RETURN_IF_ERROR(checkRange("block_mask", problem->block_mask, TEGULA_BLOCK_MASK_GIVEN));
   TEGULA_RETURN_IF_ERROR(checkRange("scores_output", problem->scores_output, TEGULA_SCORES_PROBABILITIES));
   TEGULA_RETURN_IF_ERROR(checkUnion(*problem));

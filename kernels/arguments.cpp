@@ -21,6 +21,12 @@ std::vector<TensorArg> listTensors(const AttentionConfig &config) {
   return lists;
 }
 
+std::vector<TensorArg> stripTensors(const AttentionConfig &config, Pass pass) {
+  if (config.strips)
+    return {{pass == Pass::forward ? "query_strips" : "key_strips", i32, 2}};
+  return {};
+}
+
 static std::vector<TensorArg> sinkTensors(const AttentionConfig &config) {
   if (config.sinks)
     return {{"sinks", f32, 1}};
@@ -47,6 +53,7 @@ std::vector<TensorArg> forwardTensors(const AttentionConfig &config) {
   std::vector<TensorArg> arguments = scoreTensors(config);
   std::ranges::copy(listTensors(config), std::back_inserter(arguments));
   std::ranges::copy(sinkTensors(config), std::back_inserter(arguments));
+  std::ranges::copy(stripTensors(config, Pass::forward), std::back_inserter(arguments));
   return arguments;
 }
 
@@ -69,6 +76,7 @@ static ListedViews split(const AttentionConfig &config, std::span<const View> vi
   split.gradients = next(gradients);
   split.lists = next(listTensors(config).size());
   split.sinks = next(sinks);
+  split.strips = next(config.strips ? 1 : 0);
   split.rest = views;
   return split;
 }

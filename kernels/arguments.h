@@ -20,19 +20,23 @@ std::vector<TensorArg> listTensors(const AttentionConfig &config);
 std::vector<TensorArg> conditionTensors(const AttentionConfig &config);
 /// Returns the tensors that a program needs for the scores of a tile: the above, then the state of dropout.
 std::vector<TensorArg> scoreTensors(const AttentionConfig &config);
+/// Returns the list of blocks that a program has, query_strips or key_strips; none if AttentionConfig::strips is not
+/// set.
+std::vector<TensorArg> stripTensors(const AttentionConfig &config, Pass pass);
 /// Returns the tensors that programs of the forward pass need for the softmax of a block of queries: the score tensors,
-/// the list tensors, then the sinks.
+/// the list tensors, the sinks, then query_strips.
 std::vector<TensorArg> forwardTensors(const AttentionConfig &config);
 /// Returns the score tensors, then the gradients that the variant wants.
 std::vector<TensorArg> scoreTensorsAndGradients(const AttentionConfig &config);
 
 /// The views of listed tensors, by what they are.
 struct ListedViews {
-  VariantViews tensors;        ///< scoreTensors().
-  VariantViews gradients;      ///< The gradients that the variant wants.
-  std::span<const View> lists; ///< listTensors().
-  std::span<const View> sinks; ///< One view if the program reads sinks, otherwise none.
-  std::span<const View> rest;  ///< All others.
+  VariantViews tensors;         ///< scoreTensors().
+  VariantViews gradients;       ///< The gradients that the variant wants.
+  std::span<const View> lists;  ///< listTensors().
+  std::span<const View> sinks;  ///< One view if the program reads sinks, otherwise none.
+  std::span<const View> strips; ///< stripTensors().
+  std::span<const View> rest;   ///< All others.
 };
 
 struct QueryBlock;
@@ -43,7 +47,7 @@ void flash2Modified(const AttentionConfig &c, View Q, View K, View V, View O, Vi
 
 /// Splits the views of forwardTensors() and others.
 ListedViews splitForward(const AttentionConfig &config, std::span<const View> views);
-/// Splits the views of scoreTensorsAndGradients(), listTensors() and others.
+/// Splits the views of scoreTensorsAndGradients(), listTensors(), stripTensors() and others.
 ListedViews splitBackward(const AttentionConfig &config, std::span<const View> views);
 
 inline constexpr size_t kMaxListedTensors = 16;

@@ -3,6 +3,7 @@
 
 #include "kernel_config.h"
 #include "launch_grid.h"
+#include "strips.h"
 #include "tegula/attention_words.h"
 #include "variant_tensors.h"
 
@@ -25,6 +26,7 @@ std::vector<Size> shapeOf(const VariantTensor &tensor) {
 /// Returns all arguments that programs of a pass may have.
 std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass) {
   const Size batch("batch"), heads("heads"), kv_heads("kv_heads"), seqlen_q("seqlen_q"), seqlen_k("seqlen_k");
+  const Size offsets("offsets");
   const DType dtype = problem.dtype;
   const std::vector<Size> statistic = {batch, heads, seqlen_q}, scores = {batch, heads, seqlen_q, seqlen_k};
   const auto rows = [&](const Size &columns) -> std::vector<Size> { return {batch, heads, seqlen_q, columns}; };
@@ -35,8 +37,10 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
                                    input("lse", f32, statistic),       scalar("scale", f32)};
   for (const char *list : {"visit_tiles", "visit_counts", "visit_ranks", "block_states"})
     all.push_back(input(list, i32, freeShape(list, 4)));
-  for (const VariantTensor &tensor : problem.variant.tensors)
-    all.push_back(input(tensor.name, inMemory(tensor.dtype), shapeOf(tensor)));
+  for (const VariantTensor &tensor : problem.variant.tensors) {
+    const bool isOffsets = problem.variant.sequences && (tensor.name == kQueryOffsets || tensor.name == kKeyOffsets);
+    all.push_back(input(tensor.name, inMemory(tensor.dtype), isOffsets ? std::vector<Size>{offsets} : shapeOf(tensor)));
+  }
   all.push_back(input("diagonal_offset", i32, {batch}));
   all.push_back(input("dropout_state", i64, {Size(2)}));
   all.push_back(input("sinks", f32, {heads}));
@@ -69,9 +73,24 @@ void addPreprocessed(int block_m, std::vector<ArgumentSpec> &all) {
 }
 
 /// Returns the grid of a program. Instances that add one after another alternate between kv heads.
-GridRows gridOf(std::string_view name, const AttentionProblem &problem) {
+std::array<Size, 3> gridOf(std::string_view name, const AttentionProblem &problem, const Schedule &schedule) {
   const GridRows grid = findAttentionProgram(name)->grid;
-  return grid == GridRows::keys && problem.deterministic ? GridRows::ordered_keys : grid;
+  if (grid == GridRows::keys && problem.deterministic)
+    return launchGrid(GridRows::ordered_keys, schedule);
+  const bool isForward = name == visitorOf(Pass::forward);
+  if (!hasStrips(problem, name))
+    return launchGrid(grid, schedule);
+  const Size length(isForward ? "seqlen_q" : "seqlen_k");
+  return launchGrid(grid, schedule,
+                    mostStrips(length, isForward ? schedule.block_m : schedule.block_n, Size("offsets")));
+}
+
+/// Adds the list of the blocks of a pass, whose main program has `schedule`.
+void addStrips(Pass pass, const Schedule &schedule, std::vector<ArgumentSpec> &all) {
+  if (pass == Pass::forward)
+    all.push_back(workspace("query_strips", i32, {2, 1 + mostStrips(Size("seqlen_q"), schedule.block_m)}));
+  else
+    all.push_back(workspace("key_strips", i32, {2, 1 + mostStrips(Size("seqlen_k"), schedule.block_n)}));
 }
 
 /// Returns the arguments that a program has. Tensors that it writes are not only inputs.
@@ -100,7 +119,7 @@ Expected<KernelSpec> kernelOf(const AttentionProblem &problem, std::string_view 
   Expected<std::vector<ArgumentSpec>> arguments = argumentsOf(recorded->program, all);
   if (!arguments)
     return withProblem(arguments.status(), problem);
-  const auto [x, y, z] = launchGrid(gridOf(name, problem), recorded->schedule);
+  const auto [x, y, z] = gridOf(name, problem, recorded->schedule);
   const auto record = [program = recorded->program](const Sizes &) -> Expected<Program> { return program; };
   return KernelSpec::ofPrograms(name, std::move(*arguments), record).grid(x, y, z).defaults(recorded->schedule);
 }
@@ -137,6 +156,12 @@ Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, con
     if (!writer)
       return writer.status();
     addPreprocessed(writer->schedule.block_m, all);
+  }
+  if (hasStrips(problem, visitorOf(pass))) {
+    const Expected<KernelConfig> visitor = resolve(problem, visitorOf(pass), target, given, tuned);
+    if (!visitor)
+      return visitor.status();
+    addStrips(pass, visitor->schedule, all);
   }
   std::vector<KernelSpec> kernels;
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels(problem)) {

@@ -92,15 +92,26 @@ struct KeyPlace {
 /// Returns the place of this instance in the grid.
 KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), constant(i32, 0), constant(i32, 0)}; }
 
+/// Returns the place of this instance in the grid if kv heads alternate. It is number `number` of its kv head.
+KeyPlace placeAmongHeads(Value block, Value number, Value kv_heads) {
+  Value together = numPrograms(0), groups = cast(i32, kv_heads) / cast(i32, together);
+  Value group = cast(i32, programId(2));
+  return {block, programId(0) + group % groups * together, cast(DType::index, group / groups), number, number + 1};
+}
+
 /// Returns the place of this instance in the grid if instances add to dQ one after another (GridRows::ordered_keys).
 /// The instances of a kv head take its blocks from the last one to the first. With a diagonal, an instance begins with
 /// the queries that only it and the instances after it visit. Instances that start together then visit each tile one
 /// step after each other, and wait for none if their steps take the same time.
 KeyPlace placeInOrder(Value kv_heads) {
-  Value number = cast(i32, programId(1)), together = numPrograms(0);
-  Value groups = cast(i32, kv_heads) / cast(i32, together), group = cast(i32, programId(2));
-  return {numPrograms(1) - 1 - programId(1), programId(0) + group % groups * together,
-          cast(DType::index, group / groups), number, number + 1};
+  return placeAmongHeads(numPrograms(1) - 1 - programId(1), cast(i32, programId(1)), kv_heads);
+}
+
+/// Returns the place of this instance in the grid of the program (GridRows).
+KeyPlace placeOf(const AttentionConfig &c, Value kv_heads) {
+  if (c.deterministic)
+    return placeInOrder(kv_heads);
+  return c.strips ? placeAmongHeads(programId(1), constant(i32, 0), kv_heads) : placeInGrid();
 }
 
 /// Returns the turn of an instance at the tile from query `i` on. `before` are the tiles that the instance before it
@@ -273,8 +284,10 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, const ListedViews &views) {
-  const KeyPlace instance = c.deterministic ? placeInOrder(K.dim(1)) : placeInGrid();
-  Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
+  const KeyPlace instance = placeOf(c, K.dim(1));
+  const BlockRows rows =
+      c.strips ? rowsOfStrip(views.strips.front(), instance.block) : BlockRows{instance.block * c.block_n};
+  Value j = rows.first, kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
 
   const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
@@ -288,7 +301,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
     for (Value member : range(0, group)) {
       Value head = kv_head * group + member;
       Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
-      ScoreStrip strip = scores.ofKeys(j);
+      ScoreStrip strip = scores.ofKeys(rows);
       std::optional<Visits> before; // The tiles of the instance that adds before this one.
       if (c.deterministic && !c.block_mask.exists())
         before.emplace(visitsOfKeys(c, scores.ofKeys(j + c.block_n)));
@@ -320,8 +333,8 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
         addToDq(c, *at.more_dQ[n], i, tile, keys.k[n + 1], times(scale, dsFactor(c)));
   });
   auto store = [&] {
-    dK.at(batch, kv_head).store(j, times(dk[0] * scale, dsFactor(c))); // [block_n, head_dim]
-    dV.at(batch, kv_head).store(j, times(dv, dvFactor(c)));            // [block_n, value_dim]
+    rows.of(dK.at(batch, kv_head)).store(j, times(dk[0] * scale, dsFactor(c))); // [block_n, head_dim]
+    rows.of(dV.at(batch, kv_head)).store(j, times(dv, dvFactor(c)));            // [block_n, value_dim]
   };
   store();
   if (c.contain_nonfinite) {
@@ -342,7 +355,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   }
   for (size_t n = 0; n < more_dK.size(); ++n)
     if (more_dK[n])
-      more_dK[n]->atomicAdd(j, times(dk[n + 1] * scale, dsFactor(c)));
+      rows.of(*more_dK[n]).atomicAdd(j, times(dk[n + 1] * scale, dsFactor(c)));
 }
 
 /// Returns the part of dL in dS = P (dP - D) + P dL = P (dP - (D - dL)). A row that sees no key has P = 0, and its dL
@@ -492,6 +505,7 @@ Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
   };
   std::vector<TensorArg> list = scoreTensorsAndGradients(config);
   std::ranges::copy(listTensors(config), std::back_inserter(list));
+  std::ranges::copy(stripTensors(config, Pass::backward), std::back_inserter(list));
   if (config.deterministic && config.block_mask.exists())
     list.push_back({"visit_ranks", i32, 4});
   if (config.deterministic)

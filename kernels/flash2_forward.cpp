@@ -16,14 +16,15 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   auto [batch, head, block] = at;
   Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
-  Value i = scores.firstQuery(block);
+  const BlockRows rows = scores.queriesOf(block, views.strips);
+  const Value i = rows.first;
   const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
-  View V_h = V.at(batch, kv_head);
+  View V_h = V.at(batch, kv_head), O_h = rows.of(O.at(batch, head)), L_h = rows.of(L.at(batch, head));
 
   const Operands q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   const std::optional<Value> sink = sinkOf(views.sinks, head);
   OnlineSoftmax softmax = startSoftmax(c, sink);
-  ScoreStrip strip = scores.ofQueries(i);
+  ScoreStrip strip = scores.ofQueries(rows);
   strip.visits().forEach([&](const Visit &tile) {
     Value j = tile.position;
     const Operands k = K_h.load(j, c.block_n);       // [block_n, head_dim]
@@ -31,12 +32,10 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
     Value s = productOf(q, k) * scale;               // [block_m, block_n]
     softmax.update(strip.masked(s, tile), v, strip.kept(tile));
   });
-  O.at(batch, head).store(i, outputOf(c, softmax)); // [block_m, value_dim]
-  L.at(batch, head).store(i, softmax.logSumExp());  // [block_m]
+  O_h.store(i, outputOf(c, softmax)); // [block_m, value_dim]
+  L_h.store(i, softmax.logSumExp());  // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(softmax.undivided()), [&] {
-      storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i, sink}, strip, scale);
-    });
+    when(!allFinite(softmax.undivided()), [&] { storeWhereSeen(c, {q, K_h, V_h, O_h, i, sink}, strip, scale); });
 }
 
 std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {
@@ -126,7 +125,7 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews views) {
     const ListedViews listed = splitForward(config, views);
     const auto compute = config.variant.probability ? flash2Modified : flash2Forward;
-    forQueryBlocks(config, q, listed.rest,
+    forQueryBlocks(config, q, listed.strips, listed.rest,
                    [&](const QueryBlock &at) { compute(config, q, k, v, o, lse, scale, listed, at); });
   };
   return recordList("flash2_forward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),

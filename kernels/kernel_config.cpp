@@ -4,6 +4,7 @@
 #include "block_lists.h"
 #include "plan_check.h"
 #include "schedules.h"
+#include "strips.h"
 #include "tegula/attention_words.h"
 #include "tegula/guard.h"
 
@@ -38,9 +39,9 @@ bool contains(const AttentionProblem &problem, std::string_view program, const T
 
 /// Returns the program whose tiles a program's are, if they are not its own.
 std::string_view visitorOf(std::string_view program) {
-  if (program == "tile_states_of_queries")
+  if (program == "tile_states_of_queries" || program == "strips_of_queries")
     return visitorOf(Pass::forward);
-  return program == "tile_states_of_keys" ? visitorOf(Pass::backward) : program;
+  return program == "tile_states_of_keys" || program == "strips_of_keys" ? visitorOf(Pass::backward) : program;
 }
 
 /// Returns the fields that count for a program. Programs that make lists have no tiles of scores. Those around the
@@ -48,7 +49,8 @@ std::string_view visitorOf(std::string_view program) {
 Schedule fieldsFor(std::string_view program, const Schedule &given) {
   const Expected<AttentionProgram> entry = findAttentionProgram(program);
   const GridRows grid = entry ? entry->grid : GridRows::none;
-  if (grid == GridRows::block_rows || grid == GridRows::strips || grid == GridRows::tiles)
+  if (grid == GridRows::block_rows || grid == GridRows::strips || grid == GridRows::tiles ||
+      grid == GridRows::sequences)
     return {};
   if (program == "flash2_backward_preprocess" || program == "flash2_backward_postprocess" || grid == GridRows::heads)
     return {.block_m = given.block_m, .block_n = given.block_n, .num_warps = given.num_warps};
@@ -73,9 +75,13 @@ static std::vector<std::string_view> outputKernels(const AttentionProblem &probl
     return {"standard_scores", "standard_softmax", "standard_output"};
   if (problem.algorithm == Algorithm::flash1)
     return {"flash1_forward"};
+  std::vector<std::string_view> kernels;
+  if (hasStrips(problem, visitorOf(Pass::forward)))
+    kernels.emplace_back("strips_of_queries");
+  kernels.emplace_back("flash2_forward");
   if (problem.contain_nonfinite && !problem.variant.probability)
-    return {"flash2_forward", "flash2_forward_contain"};
-  return {"flash2_forward"};
+    kernels.emplace_back("flash2_forward_contain");
+  return kernels;
 }
 
 std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
@@ -89,7 +95,10 @@ std::vector<std::string_view> backwardKernels(const AttentionProblem &problem) {
   std::vector<std::string_view> kernels;
   if (problem.variant.probability)
     kernels.push_back("flash2_backward_delta");
-  kernels.insert(kernels.end(), {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"});
+  kernels.emplace_back("flash2_backward_preprocess");
+  if (hasStrips(problem, visitorOf(Pass::backward)))
+    kernels.emplace_back("strips_of_keys");
+  kernels.insert(kernels.end(), {"flash2_backward", "flash2_backward_postprocess"});
   if (problem.sinks)
     kernels.push_back("flash2_backward_sink");
   return kernels;
@@ -160,6 +169,7 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                            .sinks = problem.sinks,
                            .scores_output = problem.scores_output,
                            .diagonal_offset = problem.diagonal_offset,
+                           .strips = hasStrips(problem, program),
                            .kept_of_256 = keptOf256(problem.dropout_p)};
     if (config.block_mask.exists()) {
       const Expected<ListAxes> axes = listAxes(config);

@@ -11,19 +11,27 @@ constexpr int64_t kMaxWork = (int64_t(1) << 31) - (int64_t(1) << 24);
 /// The most program instances that a device launches along one axis.
 constexpr int64_t kMaxGridX = (int64_t(1) << 31) - 1;
 
-/// Returns how many kv heads alternate so that the instances of a head that run at the same time have started one after
-/// another: about as many as have all of their blocks on the device. It divides the number of kv heads.
-static Size headsTogether(const Size &blocks, const Size &kv_heads) {
-  const Size wanted = ceilDiv(max(concurrency(), 1), max(blocks, 1));
+/// The most kv heads whose listed blocks of keys start together, longest first. The queries and the gradients of few
+/// heads stay in the L2 cache.
+constexpr int kHeadsOfStrips = 4;
+
+/// Returns how many kv heads alternate, at most `wanted`. The number divides that of kv heads.
+static Size headsTogether(const Size &wanted, const Size &kv_heads) {
   Size together = 1;
   for (int64_t heads : {2, 4, 8, 16, 32, 64})
     together = select((heads <= wanted) & (kv_heads % heads == 0), heads, together);
   return together;
 }
 
-std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
+/// Returns how many kv heads alternate so that the instances of a head that run at the same time have started one after
+/// another: about as many as have all of their blocks on the device.
+static Size headsInOrder(const Size &blocks, const Size &kv_heads) {
+  return headsTogether(ceilDiv(max(concurrency(), 1), max(blocks, 1)), kv_heads);
+}
+
+std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule, const std::optional<Size> &strips) {
   const Size batch("batch"), heads("heads"), kv_heads("kv_heads"), seqlen_q("seqlen_q"), seqlen_k("seqlen_k");
-  const std::array<Size, 3> queries = {ceilDiv(seqlen_q, schedule.block_m), heads, batch};
+  const std::array<Size, 3> queries = {strips.value_or(ceilDiv(seqlen_q, schedule.block_m)), heads, batch};
   switch (rows) {
   case GridRows::queries:
     return queries;
@@ -37,10 +45,14 @@ std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
     // grid would do nothing without an error.
     return {select(all > kMaxWork, max(all, kMaxGridX + 1), resident), 1, 1};
   }
-  case GridRows::keys:
-    return {ceilDiv(seqlen_k, schedule.block_n), kv_heads, batch};
+  case GridRows::keys: {
+    if (!strips)
+      return {ceilDiv(seqlen_k, schedule.block_n), kv_heads, batch};
+    const Size together = headsTogether(kHeadsOfStrips, kv_heads);
+    return {together, *strips, kv_heads / together * batch};
+  }
   case GridRows::ordered_keys: {
-    const Size blocks = ceilDiv(seqlen_k, schedule.block_n), together = headsTogether(blocks, kv_heads);
+    const Size blocks = ceilDiv(seqlen_k, schedule.block_n), together = headsInOrder(blocks, kv_heads);
     return {together, blocks, kv_heads / together * batch};
   }
   case GridRows::block_rows:
@@ -49,6 +61,8 @@ std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
     return {Size("strips"), Size("list_heads"), Size("list_batch")};
   case GridRows::tiles:
     return {Size("tiles"), Size("list_heads"), Size("list_batch")};
+  case GridRows::sequences:
+    return {Size("offsets"), 1, 1};
   case GridRows::heads:
     return {heads, 1, 1};
   case GridRows::none:

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
-#include "diagonals.h"
 
+#include "diagonals.h"
+#include "strips.h"
+
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -156,6 +159,18 @@ Status checkProducts(const AttentionProblem &problem) {
   return {};
 }
 
+/// Checks that a variant with sequences has their offsets.
+Status checkSequences(const Variant &variant) {
+  for (const std::string name : {kQueryOffsets, kKeyOffsets}) {
+    const auto tensor = std::ranges::find(variant.tensors, name, &VariantTensor::name);
+    const bool isThere = tensor != variant.tensors.end();
+    if (variant.sequences && !(isThere && tensor->dtype == i32 && tensor->axes == std::vector{Axis::any}))
+      return invalidArgument("variant", "'" + variant.name + "' has sequences, but no tensor '" + name +
+                                            "', i32 [any]; add it, or set sequences to false");
+  }
+  return {};
+}
+
 /// Checks that each gradient of a deterministic problem is a sum in a fixed order.
 Status checkGradients(const AttentionProblem &problem) {
   if (problem.backward && problem.deterministic)
@@ -204,6 +219,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkUnion(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkProducts(problem));
+  TEGULA_RETURN_IF_ERROR(checkSequences(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};

@@ -25,6 +25,8 @@ constexpr AttentionProgram kPrograms[] = {
     {"visit_lists", GridRows::strips, recordVisitLists},
     {"visit_order", GridRows::strips, recordVisitOrder},
     {"visit_ranks", GridRows::tiles, recordVisitRanks},
+    {"strips_of_queries", GridRows::sequences, recordStripsOfQueries},
+    {"strips_of_keys", GridRows::sequences, recordStripsOfKeys},
 };
 
 } // namespace

@@ -64,9 +64,9 @@ namespace {
 /// The blocks of queries of all heads.
 class QueryBlocks {
 public:
-  QueryBlocks(const AttentionConfig &config, View q)
+  QueryBlocks(const AttentionConfig &config, View q, std::span<const View> strips)
       : headsInL2_(config.heads_in_l2), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
-        perHead_(narrow((q.dim(2) + (config.block_m - 1)) / config.block_m)) {}
+        perHead_(perHead(config, q, strips)) {}
 
   Value perHead() const { return perHead_; }
   Value allHeads() const { return allHeads_; }
@@ -102,6 +102,12 @@ public:
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
+  /// Returns the blocks of a head. A grid of one instance for each block may be too large for those that are listed.
+  static Value perHead(const AttentionConfig &config, View q, std::span<const View> strips) {
+    if (strips.empty())
+      return narrow((q.dim(2) + (config.block_m - 1)) / config.block_m);
+    return config.tile_scheduler == TileScheduler::single_tile ? narrow(numPrograms(0)) : countOfStrips(strips.front());
+  }
   Value firstHead(Value number) const { return number / (perHead_ * headsInL2_) * headsInL2_; }
 
   int headsInL2_;
@@ -138,11 +144,11 @@ static void forDynamicBlocks(const QueryBlocks &blocks, View counter,
     body(blocks.ofWork(number));
 }
 
-void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
+void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> strips, std::span<const View> counter,
                     const std::function<void(const QueryBlock &)> &body) {
   if (config.tile_scheduler == TileScheduler::single_tile && config.heads_in_l2 == 1)
     return body({programId(2), programId(1), programId(0)});
-  QueryBlocks blocks(config, q);
+  QueryBlocks blocks(config, q, strips);
   if (config.isDynamic())
     return forDynamicBlocks(blocks, counter.front(), body);
   if (config.tile_scheduler == TileScheduler::static_persistent)
@@ -211,6 +217,10 @@ Value Scores::firstQuery(Value block) const {
     return head_.seqlen_q - (block + 1) * config_.block_m;
   Value blocks = (head_.seqlen_q + (config_.block_m - 1)) / config_.block_m;
   return (blocks - 1 - block) * config_.block_m;
+}
+
+BlockRows Scores::queriesOf(Value block, std::span<const View> strips) const {
+  return strips.empty() ? BlockRows{firstQuery(block)} : rowsOfStrip(strips.front(), block);
 }
 
 /// Returns the keys of `within` from the first one that the first row sees by a set to the last one that the last row
@@ -290,26 +300,32 @@ ScoreIndex Scores::at(Value row, Value key) const {
   return {head_, asColumn(row + iota(config_.block_m)), asRow(key + iota(config_.block_n)), config_.dtype};
 }
 
-ScoreStrip Scores::ofQueries(Value row) const {
-  Value last = min(row + config_.block_m, head_.seqlen_q) - 1;
+ScoreStrip Scores::ofQueries(const BlockRows &rows) const {
+  const Value row = rows.first, last = min(row + config_.block_m, rows.end.value_or(head_.seqlen_q)) - 1;
+  const Value keys = head_.seqlen_k;
   if (!lists_.empty())
-    return {*this, ScoreStrip::Of::queries, row, last, listed(row, config_.block_m, config_.block_n)};
+    return {*this, ScoreStrip::Of::queries, row, last, keys, listed(row, config_.block_m, config_.block_n)};
   const Visits visits = keysFor(row, last);
   const std::optional<Alignment> &peak = config_.variant.peak;
-  return {*this, ScoreStrip::Of::queries, row, last, peak ? visits.beginningWith(row + head_.shift(*peak)) : visits};
+  return {
+      *this, ScoreStrip::Of::queries, row, last, keys, peak ? visits.beginningWith(row + head_.shift(*peak)) : visits};
 }
 
-ScoreStrip Scores::ofKeys(Value key) const {
-  Value last = min(key + config_.block_n, head_.seqlen_k) - 1;
+ScoreStrip Scores::ofQueries(Value row) const { return ofQueries(BlockRows{row}); }
+
+ScoreStrip Scores::ofKeys(Value key) const { return ofKeys(BlockRows{key}); }
+
+ScoreStrip Scores::ofKeys(const BlockRows &keys) const {
+  const Value key = keys.first, end = keys.end.value_or(head_.seqlen_k), last = min(key + config_.block_n, end) - 1;
   if (!lists_.empty())
-    return {*this, ScoreStrip::Of::keys, key, last, listed(key, config_.block_n, config_.block_m)};
-  return {*this, ScoreStrip::Of::keys, key, last, queriesFor(key, last)};
+    return {*this, ScoreStrip::Of::keys, key, last, end, listed(key, config_.block_n, config_.block_m)};
+  return {*this, ScoreStrip::Of::keys, key, last, end, queriesFor(key, last)};
 }
 
 //===-- ScoreStrip -----------------------------------------------------------------------------------------------===//
 
-ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Visits visits)
-    : scores_(scores), of_(of), first_(first), visits_(visits) {
+ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Value keysEnd, Visits visits)
+    : scores_(scores), of_(of), first_(first), keysEnd_(keysEnd), visits_(visits) {
   if (scores.lists_.empty()) // Lists tell which tiles are whole.
     findSeenByAll(last);
 }
@@ -321,7 +337,7 @@ void ScoreStrip::findSeenByAll(Value last) {
     return;
   // If a strip of keys reaches beyond the last key, no position is seen by all of it.
   Value end =
-      of_ == Of::queries ? head.seqlen_k : select(first_ + scores_.config_.block_n <= head.seqlen_k, head.seqlen_q, 0);
+      of_ == Of::queries ? head.seqlen_k : select(first_ + scores_.config_.block_n <= keysEnd_, head.seqlen_q, 0);
   auto seen = [&](const KeySet &set, const Interval &within) {
     return of_ == Of::queries ? scores_.keysOf(set, within, last, first_)
                               : scores_.queriesOf(set, within, last, first_);
@@ -377,10 +393,10 @@ Value ScoreStrip::inRange(const VisibleRange &range, const ScoreIndex &index) co
   const Variant &variant = scores_.config_.variant;
   if (of_ == Of::queries || !range.queries) {
     Interval keys = variant.keysAt(range, index.query, index, scores_.tensors_); // [block_m, 1]
-    return (index.key >= keys.begin) & (index.key < min(keys.end, index.seqlen_k));
+    return (index.key >= keys.begin) & (index.key < min(keys.end, keysEnd_));
   }
   Interval queries = variant.queriesAt(range, index.key, index, scores_.tensors_); // [1, block_n]
-  Value end = select(index.key < index.seqlen_k, narrow(queries.end), 0);          // [1, block_n]
+  Value end = select(index.key < keysEnd_, narrow(queries.end), 0);                // [1, block_n]
   return (index.query >= narrow(queries.begin)) & (index.query < end);
 }
 
@@ -401,7 +417,7 @@ Value ScoreStrip::inSet(const KeySet &set, const ScoreIndex &index) const {
   forEachBound(set.bands, index, add);
   for (const VisibleRange &range : set.ranges)
     add(inRange(range, index));
-  return all.value_or(index.key < index.seqlen_k);
+  return all.value_or(index.key < keysEnd_);
 }
 
 /// Returns true where the common conditions and at least one set have scores. One comparison for each set tells that
@@ -411,7 +427,7 @@ Value ScoreStrip::existsInUnion(Value position, const ScoreIndex &index) const {
   Var inAny = inSet(sets.front(), index);
   for (size_t set = 1; set < sets.size(); ++set)
     inAny = inAny | inSet(sets[set], index);
-  Value exists = (index.key < index.seqlen_k) & inSet(scores_.common_, index) & inAny;
+  Value exists = (index.key < keysEnd_) & inSet(scores_.common_, index) & inAny;
   if (seenByAll_.empty())
     return exists;
   Var whole = exists;
@@ -430,7 +446,7 @@ Value ScoreStrip::exists(Value position) const {
     const std::optional<Value> unmasked = this->unmasked(position, index);
     return unmasked ? exists & *unmasked : exists;
   }
-  Var allowed = ranges.empty() ? index.key < index.seqlen_k : inRange(0, position, index);
+  Var allowed = ranges.empty() ? index.key < keysEnd_ : inRange(0, position, index);
   forEachBound(scores_.common_.bands, index, [&](Value condition) { allowed = allowed & condition; });
   for (size_t range = 1; range < ranges.size(); ++range)
     allowed = allowed & inRange(range, position, index);

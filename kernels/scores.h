@@ -3,6 +3,7 @@
 #pragma once
 
 #include "operands.h"
+#include "strips.h"
 #include "tegula/attention_programs.h"
 #include "visits.h"
 
@@ -37,11 +38,15 @@ public:
   /// rows of blocks of random numbers. Other blocks begin with the first query: each of them then has one
   /// block of keys on the mask boundary, and would otherwise have two.
   Value firstQuery(Value block) const;
+  /// Returns the queries of a block, which begins at firstQuery() unless `strips`, stripTensors(), list it.
+  BlockRows queriesOf(Value block, std::span<const View> strips) const;
 
   /// Returns the scores of queries `row` to `row + block_m - 1`. The strip goes along the keys.
   ScoreStrip ofQueries(Value row) const;
+  ScoreStrip ofQueries(const BlockRows &rows) const;
   /// Returns the scores of keys `key` to `key + block_n - 1`. The strip goes along the queries.
   ScoreStrip ofKeys(Value key) const;
+  ScoreStrip ofKeys(const BlockRows &keys) const;
 
 private:
   friend class ScoreStrip;
@@ -96,7 +101,7 @@ public:
 private:
   friend class Scores;
   enum class Of { queries, keys };
-  ScoreStrip(const Scores &scores, Of of, Value first, Value last, Visits visits);
+  ScoreStrip(const Scores &scores, Of of, Value first, Value last, Value keysEnd, Visits visits);
 
   ScoreIndex at(Value position) const;
   void findSeenByAll(Value last);
@@ -110,7 +115,7 @@ private:
 
   const Scores &scores_;
   Of of_;
-  Value first_;
+  Value first_, keysEnd_; ///< A tile has no scores of keys from `keysEnd_` on.
   Visits visits_;
   /// The positions that every query or key of the strip sees by a range, for each range; none if its bounds do not
   /// tell. If there is a union: by all conditions except masks, for each set of the union.
@@ -130,8 +135,8 @@ struct QueryBlock {
 };
 
 /// Records `body` for the block of queries of a program instance, or, in a persistent kernel, for its blocks one after
-/// another. If instances take blocks from a counter, `counter` is one view.
-void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
+/// another. `strips` are stripTensors(). If instances take blocks from a counter, `counter` is one view.
+void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> strips, std::span<const View> counter,
                     const std::function<void(const QueryBlock &)> &body);
 
 /// Returns what a problem intersects with the union of its variant.

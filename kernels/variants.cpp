@@ -2,6 +2,7 @@
 #include "diagonals.h"
 #include "narrow.h"
 #include "plan_check.h"
+#include "strips.h"
 #include "tegula/checks.h"
 
 #include <algorithm>
@@ -340,6 +341,15 @@ Variant documents() {
           .ranges = {{gathered(0), gathered(2)}}};
 }
 
+Variant packedSequences() {
+  Variant variant = documents();
+  variant.name = "packed_sequences";
+  variant.sequences = true;
+  for (const char *name : {kQueryOffsets, kKeyOffsets})
+    variant.tensors.push_back({name, i32, {Axis::any}});
+  return variant;
+}
+
 Variant keyIntervals() {
   const auto bounds = [](const char *name) {
     return VariantTensor{.name = name, .dtype = i32, .axes = {Axis::batch, Axis::seqlen_q}, .broadcasts = true};
@@ -404,6 +414,7 @@ Variant combine(Variant first, Variant second) {
   variant.score = chain(first, second, split);
   variant.probability = chainProbabilities(first, second, split);
   variant.peak = first.peak ? first.peak : second.peak;
+  variant.sequences = first.sequences || second.sequences;
   variant.status = first.status.ok() ? second.status : first.status;
   if (variant.status.ok())
     variant.status = checkPeaks(first, second);

@@ -143,7 +143,8 @@ Expected<VisitedTiles> findTiles(const AttentionProblem &problem, Pass pass, Att
   const Expected<KernelConfig> resolved = resolve(problem, visitorOf(pass), cache.target(), given, tuned);
   if (!resolved)
     return resolved.status();
-  const AttentionConfig &config = resolved->config;
+  AttentionConfig config = resolved->config;
+  config.strips = false;
   const Rows rows(config, pass, call.shape);
   VisitedTiles result{config.block_m, config.block_n, rows.total()};
   if (result.total == 0)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "workload/attention_case.h"
 
+#include "workload/checked_variant.h"
+
 #include <utility>
 
 namespace tegula::tools {
@@ -32,12 +34,21 @@ void setPacked(AttentionCase &attention, PackedSequences sequences) {
   attention.shape.seqlen_q = sequences.queries();
   attention.shape.seqlen_k = sequences.keys();
   attention.problem.causal = Causal::none;
-  attention.problem.variant = documents();
+  attention.problem.variant = packedSequences();
   attention.problem.expected = attention.shape;
-  attention.variant_values = [](std::string_view, const std::vector<int64_t> &shape) { // Kernels write the intervals.
-    return std::vector<float>(size_t(shape[0] * shape[1]));
-  };
   attention.packed = std::make_shared<const PackedSequences>(std::move(sequences));
+  attention.variant_shapes.clear();
+  for (const VariantTensor &tensor : attention.problem.variant.tensors)
+    attention.variant_shapes.push_back(tensor.rank() == 1
+                                           ? std::vector<int64_t>{int64_t(attention.packed->offsets_q.size())}
+                                           : shapeOf(tensor, attention.shape));
+  attention.variant_values = [packed = attention.packed](std::string_view name, const std::vector<int64_t> &shape) {
+    if (name == "query_offsets" || name == "key_offsets") {
+      const std::vector<int32_t> &offsets = name == "query_offsets" ? packed->offsets_q : packed->offsets_k;
+      return std::vector<float>(offsets.begin(), offsets.end());
+    }
+    return std::vector<float>(size_t(shape[0] * shape[1])); // Kernels write the intervals.
+  };
 }
 
 double forwardFlops(const AttentionCase &attention) {

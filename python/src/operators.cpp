@@ -55,7 +55,7 @@ Tensor zeros(const Tensor &like, std::span<const int64_t> sizes) {
 /// The options of attention_forward and attention_backward.
 struct Options {
   const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state, &diagonal_offset, &interval_begin,
-      &interval_end, &query_begin, &query_end;
+      &interval_end, &query_begin, &query_end, &query_offsets, &key_offsets;
   bool causal, bottom_right;
   int64_t window_left, window_right;
   double softcap, dropout_p;
@@ -71,7 +71,9 @@ tegula_attention_problem problemOf(const Inputs &inputs, const Options &options)
   problem.variants |= options.bias ? TEGULA_BIAS : 0;
   problem.variants |= options.mask ? TEGULA_MASK : 0;
   if (options.interval_end)
-    problem.variants |= options.query_end ? TEGULA_DOCUMENTS : TEGULA_KEY_INTERVALS;
+    problem.variants |= options.key_offsets ? TEGULA_SEQUENCES
+                        : options.query_end ? TEGULA_DOCUMENTS
+                                            : TEGULA_KEY_INTERVALS;
   problem.bias_f32 = options.bias && options.bias->scalar_type() == ScalarType::Float;
   problem.dropout_p = options.dropout_p;
   problem.sinks = options.sinks.has_value();
@@ -95,6 +97,10 @@ std::vector<tegula_tensor> variantTensors(const Options &options) {
     tensors.push_back(view("query_begin", options.query_begin));
     tensors.push_back(view("query_end", *options.query_end));
   }
+  if (options.key_offsets) {
+    tensors.push_back(view("query_offsets", options.query_offsets));
+    tensors.push_back(view("key_offsets", *options.key_offsets));
+  }
   return tensors;
 }
 
@@ -113,11 +119,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tenso
                                    const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
                                    const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
                                    const OptionalTensor &query_begin, const OptionalTensor &query_end,
+                                   const OptionalTensor &query_offsets, const OptionalTensor &key_offsets,
                                    bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
                                    double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
-                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
-                           window_left,    window_right, softcap,      dropout_p};
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end,    query_offsets, key_offsets,
+                           causal,         bottom_right, window_left,  window_right, softcap,       dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
@@ -127,11 +134,12 @@ Tensor scores(const Tensor &q, const Tensor &k, const Tensor &v, int64_t output,
               const OptionalTensor &bias, const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
               const OptionalTensor &sinks, const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
               const OptionalTensor &interval_begin, const OptionalTensor &interval_end,
-              const OptionalTensor &query_begin, const OptionalTensor &query_end, bool bottom_right,
-              int64_t window_left, int64_t window_right, double softcap, double dropout_p, bool /*deterministic*/) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
-                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
-                           window_left,    window_right, softcap,      dropout_p};
+              const OptionalTensor &query_begin, const OptionalTensor &query_end, const OptionalTensor &query_offsets,
+              const OptionalTensor &key_offsets, bool bottom_right, int64_t window_left, int64_t window_right,
+              double softcap, double dropout_p, bool /*deterministic*/) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end,    query_offsets, key_offsets,
+                           causal,         bottom_right, window_left,  window_right, softcap,       dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto guard = guardFor(q);
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
@@ -170,7 +178,7 @@ std::tuple<OptionalTensor, OptionalTensor> plainForward(const Tensor &q, const T
                                                         bool causal, bool grouped) {
   if (!arePlain(q, k, v, grouped))
     return {};
-  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND,
+  return forward(q, k, v, scale, causal, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, false, TEGULA_NO_BOUND,
                  TEGULA_NO_BOUND, 0, 0, false);
 }
 
@@ -180,11 +188,12 @@ backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const 
          const OptionalTensor &mask, const OptionalTensor &alibi_slopes, const OptionalTensor &sinks,
          const OptionalTensor &dropout_state, const OptionalTensor &diagonal_offset,
          const OptionalTensor &interval_begin, const OptionalTensor &interval_end, const OptionalTensor &query_begin,
-         const OptionalTensor &query_end, bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
-         double dropout_p, bool deterministic, bool wants_dbias) {
-  const Options options = {bias,           mask,         alibi_slopes, sinks,     dropout_state, diagonal_offset,
-                           interval_begin, interval_end, query_begin,  query_end, causal,        bottom_right,
-                           window_left,    window_right, softcap,      dropout_p};
+         const OptionalTensor &query_end, const OptionalTensor &query_offsets, const OptionalTensor &key_offsets,
+         bool bottom_right, int64_t window_left, int64_t window_right, double softcap, double dropout_p,
+         bool deterministic, bool wants_dbias) {
+  const Options options = {bias,           mask,         alibi_slopes, sinks,        dropout_state, diagonal_offset,
+                           interval_begin, interval_end, query_begin,  query_end,    query_offsets, key_offsets,
+                           causal,         bottom_right, window_left,  window_right, softcap,       dropout_p};
   const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto [batch, heads, length, dim] = shapeOf(inputs.q_view);
   Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(inputs.k_view)[2]})
@@ -333,7 +342,7 @@ flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, co
 #define TEGULA_OPTIONS                                                                                                 \
   "float scale, bool causal, Tensor? bias=None, Tensor? mask=None, Tensor? alibi_slopes=None, Tensor? sinks=None, "    \
   "Tensor? dropout_state=None, Tensor? diagonal_offset=None, Tensor? interval_begin=None, Tensor? interval_end=None, " \
-  "Tensor? query_begin=None, Tensor? query_end=None, "                                                                 \
+  "Tensor? query_begin=None, Tensor? query_end=None, Tensor? query_offsets=None, Tensor? key_offsets=None, "           \
   "bool bottom_right=False, SymInt window_left=-1, SymInt window_right=-1, float softcap=0.0, float dropout_p=0.0, "   \
   "bool deterministic=False"
 

@@ -44,8 +44,9 @@ def padded(x):
 
 
 def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, diagonal_offset=None,
-              interval_begin=None, interval_end=None, query_begin=None, query_end=None, scale=None, softcap=0.0,
-              alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False, return_scores=None):
+              interval_begin=None, interval_end=None, query_begin=None, query_end=None, query_offsets=None, key_offsets=None,
+              scale=None, softcap=0.0, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False,
+              return_scores=None):
     """Returns o [batch, heads, seqlen_q, value_dim] and lse, float32 [batch, heads, seqlen_q], the natural logarithm of the
     denominator; with `return_scores` also a number of each score, float32 [batch, heads, seqlen_q, seqlen_k].
 
@@ -62,6 +63,8 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     interval_end     int32: a query sees keys before interval_end; the same. [batch, 1] has the lengths of padded sequences
     query_begin      int32 [batch, seqlen_k]: the inverse of the intervals, which are then [batch, seqlen_q]. Queries query_begin
     query_end        to query_end - 1 see a key; neither decreases. With them the backward pass skips tiles, too
+    query_offsets    int32 [sequences + 1], if these are the intervals of sequences that lie one after another: the first query of
+    key_offsets      each sequence and the end of the last one, and the same for keys. Kernels then begin with long sequences
     scale            factor on the scores; None: 1 / sqrt(head_dim)
     softcap          score -> softcap * tanh(score / softcap); 0: none
     alibi_slopes     float32 [heads]: score -> score - slope * |diagonal - key|
@@ -78,6 +81,9 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     bounds = [x is not None for x in (query_begin, query_end, interval_begin, interval_end)]
     if any(bounds[:2]) and not all(bounds):
         raise ValueError("tegula.attention: query_begin and query_end need each other, interval_begin and interval_end")
+    offsets = [x is not None for x in (query_offsets, key_offsets)]
+    if any(offsets) and not all(offsets + bounds):
+        raise ValueError("tegula.attention: query_offsets and key_offsets need each other, and all four bounds of intervals")
     has_diagonal = window != (None, None) or causal and bottom_right
     if not (has_tensors or has_diagonal or softcap or dropout_p or deterministic or return_scores):
         o, lse = _operators.plain(q, k, v, scale, causal, grouped=True)
@@ -89,13 +95,14 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     if return_scores is not None and return_scores not in _SCORES:
         raise ValueError(f"tegula.attention: return_scores is {return_scores!r}; it must be None or one of {_SCORES}")
     return compute(q, k, v, bias, mask, causal, window, bottom_right, diagonal_offset, interval_begin, interval_end,
-                   query_begin, query_end, scale, softcap, alibi_slopes, sinks, dropout_p, dropout_state, deterministic,
-                   return_scores)
+                   query_begin, query_end, query_offsets, key_offsets, scale, softcap, alibi_slopes, sinks, dropout_p,
+                   dropout_state, deterministic, return_scores)
 
 
 def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, diagonal_offset=None,
-            interval_begin=None, interval_end=None, query_begin=None, query_end=None, scale=None, softcap=0.0,
-            alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False, return_scores=None):
+            interval_begin=None, interval_end=None, query_begin=None, query_end=None, query_offsets=None, key_offsets=None,
+            scale=None, softcap=0.0, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False,
+            return_scores=None):
     """Returns what attention() returns, for tensors that it does not refuse."""
     if dropout_p and dropout_state is None:
         dropout_state = torch.randint(2**62, (2,), dtype=torch.int64, device=q.device)
@@ -109,8 +116,8 @@ def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bo
         interval_end = q.new_full((1,), k.shape[2], dtype=torch.int32) if interval_end is None else interval_end
     tensors = padded(q), padded(k), padded(v)
     options = (scale, causal, bias, mask, alibi_slopes, sinks, dropout_state if dropout_p else None, diagonal_offset,
-               interval_begin, interval_end, query_begin, query_end, bottom_right, left, right, softcap, dropout_p,
-               deterministic or torch.are_deterministic_algorithms_enabled())
+               interval_begin, interval_end, query_begin, query_end, query_offsets, key_offsets, bottom_right, left, right,
+               softcap, dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
     o, lse = _operators.attention(*tensors, *options)
     o = o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]
     if return_scores is None:

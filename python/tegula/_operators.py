@@ -69,15 +69,16 @@ def _(q, k, v, scale, causal, grouped):
 
 @torch.library.register_fake("tegula::attention_backward")
 def _(d_o, d_lse, q, k, v, o, lse, scale, causal, bias=None, mask=None, alibi_slopes=None, sinks=None, dropout_state=None,
-      diagonal_offset=None, interval_begin=None, interval_end=None, query_begin=None, query_end=None, bottom_right=False,
-      window_left=-1, window_right=-1, softcap=0.0, dropout_p=0.0, deterministic=False, wants_dbias=False):
+      diagonal_offset=None, interval_begin=None, interval_end=None, query_begin=None, query_end=None, query_offsets=None,
+      key_offsets=None, bottom_right=False, window_left=-1, window_right=-1, softcap=0.0, dropout_p=0.0, deterministic=False,
+      wants_dbias=False):
     dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
     d_sinks = (0,) if sinks is None else (q.shape[1],)
     return (*(empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
             q.new_empty(d_sinks, dtype=torch.float32))
 
 
-_TENSORS_END = 15  # The inputs of `forward` up to here: q, k, v, scale, causal, and tensors that may be None.
+_TENSORS_END = 17  # The inputs of `forward` up to here: q, k, v, scale, causal, and tensors that may be None.
 
 
 def _setup_context(ctx, inputs, output):

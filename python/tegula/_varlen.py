@@ -37,7 +37,8 @@ def attend(q, k, v, cu_seqlens_q, cu_seqlens_k, *, left, right, scale, softcap, 
     """Returns o [total_q, heads, value_dim] and lse [heads, total_q]."""
     begin, end, query_begin, query_end = _intervals(cu_seqlens_q, cu_seqlens_k, q.shape[0], k.shape[0], left, right)
     o, lse = attention(*_heads_first(q, k, v), interval_begin=begin, interval_end=end, query_begin=query_begin,
-                       query_end=query_end, scale=scale, softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
+                       query_end=query_end, query_offsets=cu_seqlens_q.int(), key_offsets=cu_seqlens_k.int(), scale=scale,
+                       softcap=softcap, dropout_p=dropout_p, deterministic=deterministic)
     return o.squeeze(0).transpose(0, 1), lse.squeeze(0)  # The derivative of an index would be a copy.
 
 

@@ -227,3 +227,5 @@ def test_inverse_intervals_need_intervals():
     q, bounds = torch.ones(1, 1, 8, 8), torch.zeros(1, 8, dtype=torch.int32)
     with pytest.raises(ValueError, match="query_begin and query_end need each other, interval_begin and interval_end"):
         attention(q, q, q, interval_end=bounds, query_begin=bounds, query_end=bounds)
+    with pytest.raises(ValueError, match="query_offsets and key_offsets need each other, and all four bounds of intervals"):
+        attention(q, q, q, query_offsets=bounds, key_offsets=bounds)

@@ -294,7 +294,8 @@ TEST(Call, SaysWhatIsWrongWithAUnion) {
             "argument 'any_of': its sets take the room of 5, because TEGULA_GLOBAL_TOKENS counts as two; there is room "
             "for 4");
   EXPECT_EQ(refusal([](auto &p) { p.variants = TEGULA_GLOBAL_TOKENS; }),
-            "argument 'variants': it is 512; it must be from 0 to 511");
+            "argument 'variants': it is 512; it must be variants, or-ed, but not TEGULA_GLOBAL_TOKENS, which sets of "
+            "'any_of' have");
   EXPECT_THAT(refusal([](auto &p) {
                 p.causal = TEGULA_CAUSAL_TOP_LEFT;
                 p.bottom_right = 1;
@@ -1047,8 +1048,10 @@ TEST(Call, SaysWhatIsWrong) {
   expectRefused(odd, sequence.forward(), ErrorCode::invalid_argument, "argument 'causal': it is -1");
   odd = problem();
   odd.variants = 512;
-  expectRefused(odd, sequence.forward(), ErrorCode::invalid_argument,
-                "argument 'variants': it is 512; it must be from 0 to 511");
+  expectRefused(
+      odd, sequence.forward(), ErrorCode::invalid_argument,
+      "argument 'variants': it is 512; it must be variants, or-ed, but not TEGULA_GLOBAL_TOKENS, which sets of "
+      "'any_of' have");
   odd = problem();
   odd.variants = TEGULA_SOFTCAP;
   expectRefused(odd, sequence.forward(), ErrorCode::invalid_argument,

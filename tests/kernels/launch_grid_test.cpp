@@ -11,11 +11,12 @@ namespace {
 
 std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency,
                                              TileScheduler scheduler = TileScheduler::static_persistent,
-                                             GridRows rows = GridRows::scheduled) {
+                                             GridRows rows = GridRows::scheduled,
+                                             const std::optional<Size> &strips = {}) {
   const Schedule schedule{.block_m = 128, .block_n = 64, .tile_scheduler = scheduler};
   const Sizes sizes = {{"batch", shape.batch},       {"heads", shape.heads},       {"kv_heads", shape.kv_heads},
                        {"seqlen_q", shape.seqlen_q}, {"seqlen_k", shape.seqlen_k}, {"concurrency", concurrency}};
-  const auto [x, y, z] = launchGrid(rows, schedule);
+  const auto [x, y, z] = launchGrid(rows, schedule, strips);
   return {*evaluate(x, sizes), *evaluate(y, sizes), *evaluate(z, sizes)};
 }
 
@@ -69,6 +70,21 @@ TEST(LaunchGrid, AlternatesAsManyHeadsAsRunIfBlocksOfKeysHaveAnOrder) {
   EXPECT_EQ(gridFor(blocks + 1), std::tuple(2, blocks, 18));
   EXPECT_EQ(gridFor(4 * blocks), std::tuple(4, blocks, 9));
   EXPECT_EQ(gridFor(100 * blocks), std::tuple(4, blocks, 9)); // 8 does not divide 12.
+}
+
+TEST(LaunchGrid, HasAnInstanceForEachListedBlock) {
+  EXPECT_EQ(gridOf(kShape, 11, TileScheduler::single_tile, GridRows::scheduled, 7), std::tuple(7, 3, 2));
+  EXPECT_EQ(gridOf(kShape, 132, TileScheduler::static_persistent, GridRows::scheduled, 7), std::tuple(42, 1, 1));
+}
+
+TEST(LaunchGrid, AlternatesFewHeadsIfBlocksOfKeysAreListed) {
+  AttentionShape shape{.batch = 3, .heads = 12, .kv_heads = 12};
+  auto gridFor = [&] { return gridOf(shape, 132, TileScheduler::single_tile, GridRows::keys, 7); };
+  EXPECT_EQ(gridFor(), std::tuple(4, 7, 9));
+  shape.kv_heads = 6;
+  EXPECT_EQ(gridFor(), std::tuple(2, 7, 9));
+  shape.kv_heads = 3;
+  EXPECT_EQ(gridFor(), std::tuple(1, 7, 9));
 }
 
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {

@@ -24,6 +24,7 @@ std::vector<Variant> readyMadeVariants() {
           slidingWindow(100, 0, Alignment::bottom_right),
           prefixLm(Alignment::top_left),
           documents(),
+          packedSequences(),
           additiveBias(bf16),
           windowWithGlobals(100, 0, 16, Alignment::bottom_right),
           combine(either(documents(), prefixLm(Alignment::top_left)), softcap(30)),
@@ -52,6 +53,14 @@ TEST(Programs, EveryProgramRecordsForEveryVariantAndMask) {
 TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(kConfig)), (Names{"q", "k", "v", "*o", "*lse", "scale"}));
+  AttentionConfig packed = kConfig;
+  packed.strips = true;
+  EXPECT_EQ(parameterNames(*recordFlash2Forward(packed)),
+            (Names{"q", "k", "v", "*o", "*lse", "scale", "query_strips"}));
+  EXPECT_EQ(parameterNames(*recordFlash2Backward(packed)),
+            (Names{"q", "k", "v", "d_o", "lse_term", "dp_init", "*dq_acc", "*dk", "*dv", "scale", "key_strips"}));
+  EXPECT_EQ(parameterNames(*recordStripsOfQueries(packed)), (Names{"q", "*query_strips", "query_offsets"}));
+  EXPECT_EQ(parameterNames(*recordStripsOfKeys(packed)), (Names{"k", "*key_strips", "key_offsets"}));
   AttentionConfig dynamic = kConfig;
   dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(dynamic)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
@@ -99,7 +108,8 @@ TEST(Programs, AreFoundByName) {
       "there is no attention program 'flash3_forward', only standard_scores, standard_softmax, standard_output, "
       "flash1_forward, flash2_forward, flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, "
       "flash2_backward, flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, "
-      "block_states, tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks");
+      "block_states, tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks, "
+      "strips_of_queries, strips_of_keys");
 }
 
 TEST(Resolve, FillsInBlockSizes) {
@@ -172,6 +182,12 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
             "argument 'softcap': it is -1; it must be from 1e-30 to 1e30");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),
             "argument 'variant': its tensor 'key_begin' has the name of another one");
+  EXPECT_EQ(with([](auto &p) {
+              p.variant = documents();
+              p.variant.sequences = true;
+            }),
+            "argument 'variant': 'documents' has sequences, but no tensor 'query_offsets', i32 [any]; add it, or set "
+            "sequences to false");
   EXPECT_EQ(with([](auto &p) {
               p.algorithm = Algorithm::flash1;
               p.backward = true;

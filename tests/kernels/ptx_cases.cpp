@@ -61,7 +61,7 @@ void addVariants(std::vector<PtxCase> &cases, AttentionProblem problem) {
   const Alignment corner = Alignment::bottom_right;
   for (const Variant &variant :
        {softcap(30), alibi(corner), slidingWindow(1024, 0, corner), givenWindow(corner), globalTokens(64, corner),
-        windowWithGlobals(1024, 0, 64, corner), prefixLm(corner), documents(), keyIntervals(),
+        windowWithGlobals(1024, 0, 64, corner), prefixLm(corner), documents(), packedSequences(), keyIntervals(),
         additiveBias(problem.dtype), maskTensor(), addedProduct(problem.dtype, 64)}) {
     problem.variant = variant;
     addPlan(cases, "variant", problem);

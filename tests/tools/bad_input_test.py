@@ -89,8 +89,8 @@ OTHERS = [
      "--kernel: 'flash9' is not one of standard_scores, standard_softmax, standard_output, flash1_forward, "
      "flash2_forward, flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, flash2_backward, "
      "flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, block_states, "
-     "tile_states_of_queries, tile_states_of_keys, visit_lists, "
-     "visit_order or visit_ranks; `tegula compile --help` lists what is legal"),
+     "tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks, "
+     "strips_of_queries or strips_of_keys; `tegula compile --help` lists what is legal"),
     ("bench --head-dim 64,nine",
      "--head-dim: 'nine' is not a whole number from 8 to 256; `tegula bench --help` lists what is legal"),
     ("bench --passes sideways",

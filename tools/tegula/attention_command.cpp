@@ -87,6 +87,11 @@ Status inspect(const AttentionRun &run, const AttentionOptions &options, Attenti
   return {};
 }
 
+/// Returns the program of the forward pass whose schedule a report has.
+std::string_view forwardProgram(const AttentionProblem &problem) {
+  return problem.algorithm == Algorithm::flash2 ? "flash2_forward" : programsOf(problem).front();
+}
+
 Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   Expected<AttentionCase> attention = attentionCase(options);
   if (!attention)
@@ -111,7 +116,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.compile_ms = run->compileMs();
   report.compilations = opened->artifacts->counters().compilations;
   report.cached = opened->artifacts->counters().hits;
-  report.forward_schedule = run->plan().schedule(programsOf(attention->problem).front());
+  report.forward_schedule = run->plan().schedule(forwardProgram(attention->problem));
   report.backward_schedule = run->plan().schedule("flash2_backward");
   if (auto simt = std::dynamic_pointer_cast<SimtDevice>(device)) {
     Expected<std::vector<AttentionRun>> others = std::vector<AttentionRun>();

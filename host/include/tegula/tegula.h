@@ -207,7 +207,11 @@ enum {
    * sequences. None decreases along a sequence. The backward pass skips nothing by it. */
   TEGULA_KEY_INTERVALS = 256,
   /* Of tegula_key_set only. Keys 0 to global_tokens - 1; all keys for queries whose diagonal is below global_tokens. */
-  TEGULA_GLOBAL_TOKENS = 512
+  TEGULA_GLOBAL_TOKENS = 512,
+  /* As TEGULA_DOCUMENTS, for sequences that lie one after another in each batch entry. Two more tensors follow,
+   * query_offsets and key_offsets: i32 [sequences + 1], the first position of each sequence and the end of the last one
+   * (cu_seqlens). Kernels begin their blocks where long sequences begin, and begin with the longest ones. */
+  TEGULA_SEQUENCES = 1024
 };
 
 /* The value of window_left or window_right if a window has no bound on this side. */

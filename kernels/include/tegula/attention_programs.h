@@ -80,6 +80,7 @@ struct AttentionConfig {
   bool sinks = false;                              ///< As in AttentionProblem.
   ScoresOutput scores_output = ScoresOutput::none; ///< As in AttentionProblem.
   bool diagonal_offset = false;                    ///< As in AttentionProblem.
+  bool strips = false;                             ///< The blocks of the program are listed (recordStripsOfQueries).
   int kept_of_256 = 256; ///< 256 times the probability of keeping an element of P; 256: no dropout.
 
   /// Returns true if program instances take their blocks of queries from a counter.
@@ -107,13 +108,14 @@ enum class Pass { forward, backward };
 enum class GridRows {
   scheduled, ///< {Kernel::concurrency(), 1, 1} or fewer if the schedule is persistent, otherwise as queries
   queries,   ///< {ceil(seqlen_q / block_m), heads, batch}
-  keys,      ///< {ceil(seqlen_k / block_n), kv_heads, batch}
+  keys, ///< {ceil(seqlen_k / block_n), kv_heads, batch}; if blocks are listed, {together, most blocks, groups * batch}
   /// {together, ceil(seqlen_k / block_n), kv_heads / together * batch}: `together` kv heads alternate, so that an
   /// instance of a kv head starts later than the one before it. flash2_backward has this grid instead of `keys` if it
   /// is deterministic.
   ordered_keys,
   block_rows, ///< {blocks of queries that a caller gives, heads, batch}, the last two as far as blocks differ
   strips,     ///< {strips, list_heads, list_batch}: the strips of a pass (block_lists.h).
+  sequences,  ///< {offsets, 1, 1}: the sequences (Variant::sequences), and what follows the last one.
   tiles,      ///< {tiles, list_heads, list_batch}: the tiles of a strip.
   heads,      ///< {heads, 1, 1}
   none,       ///< {1, heads, batch}
@@ -129,7 +131,8 @@ struct AttentionProgram {
 /// Returns all programs: standard_scores, standard_softmax, standard_output, flash1_forward, flash2_forward,
 /// flash2_forward_contain, flash2_backward_delta, flash2_backward_preprocess, flash2_backward,
 /// flash2_backward_postprocess, flash2_backward_sink, attention_scores, merge, merge_backward, block_states,
-/// tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks.
+/// tile_states_of_queries, tile_states_of_keys, visit_lists, visit_order, visit_ranks, strips_of_queries,
+/// strips_of_keys.
 std::span<const AttentionProgram> attentionPrograms();
 
 /// Finds a program by its name. The error names the unknown word and lists the legal ones.
@@ -200,6 +203,14 @@ Expected<Program> recordVisitLists(const AttentionConfig &config);
 Expected<Program> recordVisitOrder(const AttentionConfig &config);
 /// Records visit_ranks, for a deterministic backward pass: in how many later strips a tile exists.
 Expected<Program> recordVisitRanks(const AttentionConfig &config);
+/// Records `query_strips`, i32 [2, 1 + strips], the blocks of queries of flash2_forward if AttentionConfig::strips is
+/// set. Element [0, 0] is their number. Block b has the queries from [0, 1 + b] on, below [1, 1 + b], at most block_m.
+/// A long sequence has blocks of its own (Variant::sequences). Blocks of long sequences come first, those of the
+/// longest one before others. Takes q, of which it reads the shape, and the offsets of queries. Program instance n
+/// lists the blocks of sequence n.
+Expected<Program> recordStripsOfQueries(const AttentionConfig &config);
+/// Records `key_strips`, the same for the blocks of keys of flash2_backward. Takes k and the offsets of keys.
+Expected<Program> recordStripsOfKeys(const AttentionConfig &config);
 /// Records a program, which no plan has, that writes keep = 1 where dropout keeps P and otherwise 0: i8 [batch, heads,
 /// seqlen_q, seqlen_k]. Its parameters are q, k, of which it reads only the shapes, keep and dropout_state. Its grid is
 /// GridRows::queries. For debugging, and for tests of frameworks. Without dropsOut(), it returns invalid_argument.

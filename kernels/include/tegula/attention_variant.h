@@ -239,6 +239,11 @@ struct Variant {
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
   /// rounding.
   std::optional<Alignment> peak = {};
+  /// Sequences lie one after another, and the ranges of the variant keep them apart. Its tensors `query_offsets` and
+  /// `key_offsets`, i32 [any], have the first position of each sequence and the end of the last one; no offset is less
+  /// than the one before it. A block of queries or keys of flash2 then has rows of one long sequence, or of short ones,
+  /// and blocks of the longest sequences start first. Results differ by rounding.
+  bool sequences = false;
   /// Error in the parameters from which the variant was made. It is reported when the variant is used.
   Status status = {};
 
@@ -297,6 +302,10 @@ Variant prefixLm(Alignment alignment);
 /// numbers, std::lower_bound and std::upper_bound give the bounds. They search for the number of each query among the
 /// numbers of the keys, and for the number of each key among the numbers of the queries.
 Variant documents();
+
+/// Returns documents() for sequences that lie one after another in each batch entry. It also takes `query_offsets` and
+/// `key_offsets` (Variant::sequences), so that kernels begin their blocks where long sequences begin.
+Variant packedSequences();
 
 /// Returns the variant in which query i sees keys interval_begin[batch, i] to interval_end[batch, i] - 1. Both are i32
 /// [batch, seqlen_q], or repeat to it (VariantTensor::broadcasts): [batch, 1] are the lengths of padded sequences. None
