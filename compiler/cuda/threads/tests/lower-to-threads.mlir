@@ -768,7 +768,8 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
 // CHECK-LABEL: func.func @arrive
 // CHECK: nvvm.barrier0
 // CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1_i32
-// CHECK: %[[BEFORE:.*]] = llvm.inline_asm {{.*}}atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;
+// CHECK: %[[RESULT:.*]] = llvm.inline_asm {{.*}}atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;
+// CHECK: %[[BEFORE:.*]] = llvm.extractvalue %[[RESULT]][0]
 // CHECK: arith.cmpi eq, %[[BEFORE]], %[[LAST]]
 // CHECK: st.shared.b32
 // CHECK: nvvm.barrier0
