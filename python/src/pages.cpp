@@ -53,7 +53,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> packedPages(const Tensor &offsets_q, 
   arguments.addRow("end", end);
   arguments.add("pages", pages);
   arguments.add("page_lengths", page_lengths);
-  arguments.launch(plan, offsets_q, workspace.mutable_data_ptr(), bytes);
+  arguments.launch(plan, offsets_q, workspace);
   return {begin, end, pages, page_lengths};
 }
 
