@@ -12,9 +12,6 @@
 // both advance. The parts of a run have places one after another. With parts of a fixed number of keys, a part takes
 // the place of a block, and each span has one.
 //
-// If runs have few parts, the instance that computes the last part of a run also merges them. If they have many, a
-// kernel of its own does, in more instances than there are runs.
-//
 // Short runs that are many are not cut: each is computed by an instance of its own, which also writes its result.
 #include "tegula/decode.h"
 
@@ -40,8 +37,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int kSpansAtOnce = 8;    ///< Spans of an instance of `decode_spans`. More take longer to fetch as code.
 constexpr int kFirstParts = 8;     ///< The first parts of a run, which `decode_merge` adds at once.
 constexpr int kPartsTogether = 32; ///< The parts after them that it adds at once.
-constexpr int kRowsMerged = 4;     ///< Rows of a run that the instance with its last part merges at once.
-/// Parts that this instance loads at once. It merges if runs have at most as many parts on average.
+constexpr int kRowsMerged = 4;     ///< Rows of a run that `decode_merge_rows` merges in an instance.
+/// Parts that `decode_merge_rows` loads at once. It merges if runs have at most as many parts on average.
 constexpr int kFewParts = 4;
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
 constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
@@ -51,10 +48,8 @@ constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut hav
 /// The columns of `spans`. A span has the runs and the units of blocks from a first one to one before an end.
 constexpr int kFirstRun = 0, kEndRun = 1, kFirstUnit = 2, kEndUnit = 3, kSpanColumns = 4;
 
-/// Writes `starts` [batch], the units of one head in all sequences before each one, `spans` [spans, kSpanColumns], and
-/// 0 to `counters`.
-void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, View counters,
-                 std::span<const View> views) {
+/// Writes `starts` [batch], the units of one head in all sequences before each one, and `spans` [spans, kSpanColumns].
+void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, View spans, std::span<const View> views) {
   const Sizes32 n(Q, K);
   const Cache cache(c, Q, K, lengths, views);
   const auto unitsOf = [&](const Interval &keys) { return Blocks(c, keys, n.queries).units; };
@@ -94,8 +89,6 @@ void decodeSpans(const Config &c, View Q, View K, View lengths, View starts, Vie
   const Value columns[kSpanColumns] = {firstRun, select(begin < end, lastRun + 1, firstRun), begin, end};
   for (int column = 0; column < kSpanColumns; ++column)
     spans.store({programId(0) * kSpansAtOnce, column}, asColumn(columns[column]));
-  for (Value first : range(programId(0) * kChunk, counters.dim(0), numPrograms(0) * kChunk))
-    counters.store(first, fill({kChunk}, 0));
   if (cache.prefix())
     storePrefixSizes(c, Q, K, cache, lengths.dim(0));
 }
@@ -214,69 +207,7 @@ Sequence decoding::sequenceOf(const Config &c, const Cache &cache, const Sizes32
 
 namespace {
 
-/// The places of the parts of a run, [first, end).
-struct Places {
-  Value first, end;
-};
-
-Places placesOf(const Sequence &sequence, const Sizes32 &n, Value kv_head, View starts, View spans) {
-  const Value units = sequence.blocks.units;
-  const Value start = starts.gather(sequence.batch) * n.kv_heads + narrow(kv_head) * units;
-  const Value perSpan = max(spans.gather(0, kEndUnit), 1); // Span 0 begins with unit 0.
-  const Value run = narrow(sequence.batch) * n.kv_heads + narrow(kv_head);
-  return {run + start / perSpan, run + (start + units - 1) / perSpan + 1};
-}
-
-/// The tensors that an instance needs to merge the parts of a run. `sinks` is a view of f32 [heads], if there are
-/// sinks.
-struct Results {
-  View counters, o, lse;
-  std::span<const View> sinks;
-};
-
-/// Merges the parts of kRowsMerged rows of a run: the softmax of parts whose scores are their lse and whose values are
-/// their results.
-void mergeRows(const Config &c, const Sizes32 &n, Value batch, Value kv_head, Value row, View parts, View part_lse,
-               const Results &to) {
-  const Rows rows(n, row, kRowsMerged, narrow(kv_head));
-  Var most = to.sinks.empty() ? fill({kRowsMerged}, -infinity) : to.sinks.front().gather(rows.head);
-  Var sum = select(most == -infinity, 0.0, fill({kRowsMerged}, 1.0)), o = fill({kRowsMerged, c.valueColumns()}, 0.0);
-  const Value count = parts.dim(0);
-  for (Value part : range(0, count, kFewParts)) {
-    std::vector<Value> lses, results; // Those after the last part have no weight.
-    for (int i = 0; i < kFewParts; ++i) {
-      lses.push_back(select(part + i < count, part_lse.at(part + i).load(row, {kRowsMerged}), -infinity));
-      results.push_back(parts.at(part + i).load({row, 0}, {kRowsMerged, c.valueColumns()}));
-    }
-    for (int i = 0; i < kFewParts; ++i) {
-      const Value higher = max(most, lses[i]), origin = select(higher == -infinity, 0.0, higher);
-      const Value before = exp(most - origin), weight = exp(lses[i] - origin);
-      sum = sum * before + weight;
-      o = o * asColumn(before) + asColumn(weight) * results[i];
-      most = higher;
-    }
-  }
-  packedRows(to.o.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
-  to.lse.scatter(select(sum == 0.0, -infinity, most + log(sum)), batch, rows.head, rows.query);
-}
-
-/// Merges the parts of a run if the instance has stored the last of them.
-void mergeIfLast(const Config &c, const Sizes32 &n, const Sequence &sequence, Value kv_head, View starts, View spans,
-                 View parts, View part_lse, const Results &to) {
-  const auto [first, end] = placesOf(sequence, n, kv_head, starts, spans);
-  const Value run = sequence.batch * wide(n.kv_heads) + kv_head;
-  when(to.counters.arrive(run * numPrograms(1) + programId(1), end - first), [&] {
-    const View own = parts.rows(wide(first), wide(end)), own_lse = part_lse.rows(wide(first), wide(end));
-    const Value row = programId(1) * c.schedule.block_m,
-                endRow = min(row + c.schedule.block_m, wide(n.group * n.queries));
-    for (Value at : range(row, endRow, kRowsMerged))
-      mergeRows(c, n, sequence.batch, kv_head, at, own, own_lse, to);
-  });
-}
-
-/// Computes the parts of a span. With `results`, merges the parts of the runs whose last part it computes.
-void decode(const Config &c, const DecodeViews &views, View starts, View spans, View parts, View part_lse,
-            const std::optional<Results> &results) {
+void decode(const Config &c, const DecodeViews &views, View starts, View spans, View parts, View part_lse) {
   const Sizes32 n(views.q, views.k);
   const Value span = programId(0);
   const Value begin = spans.gather(span, kFirstUnit), end = spans.gather(span, kEndUnit);
@@ -293,8 +224,6 @@ void decode(const Config &c, const DecodeViews &views, View starts, View spans, 
                    wide(first * c.schedule.block_n), wide(min(last * c.schedule.block_n, sequence.keys.end)));
     parts.at(run + span).store(row, part.output);
     part_lse.at(run + span).store(row, part.lse);
-    if (results)
-      mergeIfLast(c, n, sequence, kv_head, starts, spans, parts, part_lse, *results);
   }
 }
 
@@ -316,6 +245,20 @@ void decodeWhole(const Config &c, const DecodeViews &views, View O, View L, std:
   }
   O.scatter(cast(O.dtype(), o), batch, asColumn(rows.head), asColumn(rows.query), asRow(iota(c.valueColumns())));
   L.scatter(lse, batch, rows.head, rows.query);
+}
+
+/// The places of the parts of a run, [first, end).
+struct Places {
+  Value first, end;
+};
+
+Places placesOf(const Sequence &sequence, const Sizes32 &n, Value kv_head, View starts, View spans) {
+  const Value units = sequence.blocks.units;
+  const Value start = starts.gather(sequence.batch) * n.kv_heads + narrow(kv_head) * units;
+  const Value perSpan = max(spans.gather(0, kEndUnit), 1); // Span 0 begins with unit 0.
+  const Value run = narrow(sequence.batch) * n.kv_heads + narrow(kv_head);
+  const Value first = run + start / perSpan, last = run + (start + units - 1) / perSpan;
+  return {first, select(units > 0, last + 1, first)};
 }
 
 /// The parts of a row that lie in one tensor: those at the places `first` to `end` - 1.
@@ -374,6 +317,39 @@ void decodeMerge(const Config &c, View Q, View K, View lengths, View starts, Vie
     });
   O.at(batch, head, query).store(0, o);
   L.at(batch, head).store(query, lse);
+}
+
+/// Merges the parts of kRowsMerged rows of a run, which are few: the softmax of parts whose scores are their lse and
+/// whose values are their results. The last of `views` is that of sinks, f32 [heads], if there are sinks.
+void decodeMergeRows(const Config &c, View Q, View K, View lengths, View starts, View spans, View parts, View part_lse,
+                     View O, View L, std::span<const View> views) {
+  const Sizes32 n(Q, K);
+  const Cache cache(c, Q, K, lengths, views);
+  const std::span<const View> sinks = cache.others;
+  const Value row = programId(0) * kRowsMerged, kv_head = programId(1), batch = programId(2);
+  const Rows rows(n, row, kRowsMerged, narrow(kv_head));
+  const auto [first, end] = placesOf(sequenceOf(c, cache, n, batch), n, kv_head, starts, spans);
+  const View own = parts.rows(wide(first), wide(end)), own_lse = part_lse.rows(wide(first), wide(end));
+
+  Var most = sinks.empty() ? fill({kRowsMerged}, -infinity) : sinks.front().gather(rows.head);
+  Var sum = select(most == -infinity, 0.0, fill({kRowsMerged}, 1.0)), o = fill({kRowsMerged, c.valueColumns()}, 0.0);
+  const Value count = wide(end - first);
+  for (Value part : range(0, count, kFewParts)) {
+    std::vector<Value> lses, results; // Those after the last part have no weight.
+    for (int i = 0; i < kFewParts; ++i) {
+      lses.push_back(select(part + i < count, own_lse.at(part + i).load(row, {kRowsMerged}), -infinity));
+      results.push_back(own.at(part + i).load({row, 0}, {kRowsMerged, c.valueColumns()}));
+    }
+    for (int i = 0; i < kFewParts; ++i) {
+      const Value higher = max(most, lses[i]), origin = select(higher == -infinity, 0.0, higher);
+      const Value before = exp(most - origin), weight = exp(lses[i] - origin);
+      sum = sum * before + weight;
+      o = o * asColumn(before) + asColumn(weight) * results[i];
+      most = higher;
+    }
+  }
+  packedRows(O.at(batch), n, kv_head).store({row, 0}, o / asColumn(select(sum == 0.0, 1.0, sum)));
+  L.scatter(select(sum == 0.0, -infinity, most + log(sum)), batch, rows.head, rows.query);
 }
 
 //===-- Plan -----------------------------------------------------------------------------------------------------===//
@@ -458,11 +434,10 @@ namespace {
 
 /// The tensors that all problems have.
 struct Shared {
-  Shared(const DecodeProblem &p, int block_m)
+  explicit Shared(const DecodeProblem &p)
       : q(input("q", p.dtype, {kBatch, kHeads, kQueries, p.head_dim})), k(ofKeys(p, "k", "pages", p.head_dim)),
         v(ofKeys(p, "v", p.page_table_v ? "pages_v" : "pages", p.value_dim)), lengths(input("lengths", i32, {kBatch})),
         starts(workspace("starts", i32, {kBatch})), spans(workspace("spans", i32, {kSpans, kSpanColumns})),
-        counters(workspace("counters", i32, {kBatch * kKvHeads * ceilDiv(rows(), block_m)})),
         parts(workspace("parts", f32, {places(), rows(), p.value_dim})),
         part_lse(workspace("part_lse", f32, {places(), rows()})),
         o(output("o", p.dtype, {kBatch, kHeads, kQueries, p.value_dim})),
@@ -476,7 +451,7 @@ struct Shared {
   static Size rows() { return kHeads / kKvHeads * kQueries; }
   static Size places() { return kBatch * kKvHeads + kSpans; }
 
-  TensorSpec q, k, v, lengths, starts, spans, counters, parts, part_lse, o, lse;
+  TensorSpec q, k, v, lengths, starts, spans, parts, part_lse, o, lse;
 };
 
 } // namespace
@@ -522,15 +497,12 @@ Size capacityOf(const DecodeProblem &problem) {
 KernelSpec spansKernel(const Config &c, const Shared &t) {
   const std::vector<ArgumentSpec> cache = joined(cacheTensors(c.problem), {prefixCache(c.problem)});
   const auto record = [c, t, list = listed(cache)](const Sizes &) {
-    const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, View counters,
-                             std::span<const View> views) {
-      decodeSpans(c, q, k, lengths, starts, spans, counters, views);
+    const auto kernel = [&c](View q, View k, View lengths, View starts, View spans, std::span<const View> views) {
+      decodeSpans(c, q, k, lengths, starts, spans, views);
     };
-    return recordList("decode_spans", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans),
-                      arg(t.counters));
+    return recordList("decode_spans", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans));
   };
-  return KernelSpec::ofPrograms("decode_spans", joined({t.q, t.k, t.lengths, t.starts, t.spans, t.counters}, {cache}),
-                                record)
+  return KernelSpec::ofPrograms("decode_spans", joined({t.q, t.k, t.lengths, t.starts, t.spans}, {cache}), record)
       .grid(ceilDiv(kSpans, kSpansAtOnce));
 }
 
@@ -539,7 +511,7 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
   const auto record = [c, t, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View starts, View spans, View parts,
                             View part_lse, Value scale, std::span<const View> views) {
-      decode(c, {q, k, v, scale, Cache(c, q, k, lengths, views)}, starts, spans, parts, part_lse, std::nullopt);
+      decode(c, {q, k, v, scale, Cache(c, q, k, lengths, views)}, starts, spans, parts, part_lse);
     };
     return recordKeys("decode", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths), arg(t.starts),
                       arg(t.spans), arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32});
@@ -553,48 +525,22 @@ KernelSpec partsKernel(const Config &c, const Shared &t) {
       .defaults(c.schedule);
 }
 
-/// Returns the kernel that computes parts and merges those of a run in the instance with the last one.
-KernelSpec arrivingKernel(const Config &c, const Shared &t) {
-  const std::vector<ArgumentSpec> variant = variantTensors(c.problem.variant);
-  const std::vector<ArgumentSpec> more = joined(cacheTensors(c.problem), {variant, sinkTensor(c.problem)});
-  const auto record = [c, t, list = listed(more), tensors = variant.size()](const Sizes &) {
-    const auto kernel = [&](View q, View k, std::optional<View> v, View lengths, View starts, View spans, View counters,
-                            View parts, View part_lse, Value scale, View o, View lse, std::span<const View> views) {
-      Cache cache(c, q, k, lengths, views);
-      const std::span<const View> sinks = cache.others.subspan(tensors);
-      cache.others = cache.others.first(tensors);
-      decode(c, {q, k, v, scale, cache}, starts, spans, parts, part_lse, Results{counters, o, lse, sinks});
-    };
-    return recordKeys("decode_and_merge", c.problem.latent, t.q, t.k, t.v, kernel, list, arg(t.lengths), arg(t.starts),
-                      arg(t.spans), arg(t.counters), arg(t.parts), arg(t.part_lse), ScalarArg{"scale", f32}, arg(t.o),
-                      arg(t.lse));
-  };
-  return KernelSpec::ofPrograms(
-             "decode_and_merge",
-             joined(keysOf(c.problem.latent, t.q, t.k, t.v),
-                    {{t.lengths, t.starts, t.spans, t.counters, t.parts, t.part_lse, scalar("scale", f32), t.o, t.lse},
-                     more}),
-             record)
-      .grid(kSpans, ceilDiv(Shared::rows(), c.schedule.block_m))
-      .defaults(c.schedule);
-}
-
-/// Returns the kernel that merges the parts of a row of a run in an instance.
-KernelSpec mergeKernel(const Config &c, const Shared &t) {
+/// Returns a kernel that merges parts, `rows` of a run in an instance. `merge` is its program.
+template <class Merge>
+KernelSpec mergeKernel(const Config &c, const Shared &t, const char *name, int rows, const Merge &merge) {
   const std::vector<ArgumentSpec> more =
       joined(cacheTensors(c.problem), {prefixParts(c.problem), sinkTensor(c.problem)});
-  const auto record = [c, t, list = listed(more)](const Sizes &) {
+  const auto record = [c, t, name, merge, list = listed(more)](const Sizes &) {
     const auto kernel = [&](View q, View k, View lengths, View starts, View spans, View parts, View part_lse, View o,
                             View lse, std::span<const View> views) {
-      decodeMerge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views);
+      merge(c, q, k, lengths, starts, spans, parts, part_lse, o, lse, views);
     };
-    return recordList("decode_merge", kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans),
-                      arg(t.parts), arg(t.part_lse), arg(t.o), arg(t.lse));
+    return recordList(name, kernel, list, arg(t.q), arg(t.k), arg(t.lengths), arg(t.starts), arg(t.spans), arg(t.parts),
+                      arg(t.part_lse), arg(t.o), arg(t.lse));
   };
   return KernelSpec::ofPrograms(
-             "decode_merge", joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {more}),
-             record)
-      .grid(Shared::rows(), kKvHeads, kBatch);
+             name, joined({t.q, t.k, t.lengths, t.starts, t.spans, t.parts, t.part_lse, t.o, t.lse}, {more}), record)
+      .grid(ceilDiv(Shared::rows(), rows), kKvHeads, kBatch);
 }
 
 KernelSpec wholeKernel(const Config &c, const Shared &t) {
@@ -679,24 +625,24 @@ Expected<PlanSpec> decodeAttention(const DecodeProblem &problem, const Target &t
   return guarded([&]() -> Expected<PlanSpec> {
     TEGULA_RETURN_IF_ERROR(checkDecode(problem));
     const Config c{problem, scheduleOf(problem, target)};
-    const Shared tensors(problem, c.schedule.block_m);
+    const Shared tensors(problem);
     const Size capacity = capacityOf(problem);
     const Size runs = kBatch * kKvHeads, tiles = max(ceilDiv(Shared::rows(), c.schedule.block_m), 1);
     const auto mostOf = [&](int keys) { // The most parts of `keys` keys.
-      const Size parts = ceilDiv(capacity, keys);
-      return problem.page_offsets ? kKvHeads * (parts + kBatch) : runs * max(parts, 1);
+      return problem.page_offsets ? kKvHeads * (ceilDiv(capacity, keys) + kBatch) : runs * ceilDiv(capacity, keys);
     };
     const bool isFixed = problem.keys_per_part != 0, mayBeWhole = !isFixed && !problem.page_offsets && !problem.prefix;
     const Size spans = isFixed ? mostOf(problem.keys_per_part) : concurrency() / tiles;
     const Size isWhole = mayBeWhole ? (capacity <= kShortKeys) & (runs >= kManyRuns) : Size(0);
     // With parts of a fixed number of keys, all runs are merged in one order, whatever the batch.
-    const bool mayArrive = !problem.prefix && !isFixed;
-    const Size hasFewParts = mayArrive ? kSpans <= runs * kFewParts : Size(0);
-    std::vector<KernelSpec> kernels = {spansKernel(c, tensors).when(isWhole == 0),
-                                       partsKernel(c, tensors).when((isWhole == 0) & (hasFewParts == 0)),
-                                       mergeKernel(c, tensors).when((isWhole == 0) & (hasFewParts == 0))};
-    if (mayArrive)
-      kernels.push_back(arrivingKernel(c, tensors).when((isWhole == 0) & hasFewParts));
+    const bool mergesRows = problem.expected_rows >= kRowsMerged && !problem.prefix && !isFixed;
+    const Size hasFewParts = mergesRows ? kSpans <= runs * kFewParts : Size(0);
+    std::vector<KernelSpec> kernels = {
+        spansKernel(c, tensors).when(isWhole == 0), partsKernel(c, tensors).when(isWhole == 0),
+        mergeKernel(c, tensors, "decode_merge", 1, decodeMerge).when((isWhole == 0) & (hasFewParts == 0))};
+    if (mergesRows)
+      kernels.push_back(mergeKernel(c, tensors, "decode_merge_rows", kRowsMerged, decodeMergeRows)
+                            .when((isWhole == 0) & hasFewParts));
     if (mayBeWhole)
       kernels.push_back(wholeKernel(c, tensors).when(isWhole));
     if (problem.prefix)

@@ -44,12 +44,11 @@ inline Value firstKey(const Config &c, const Interval &keys, Value queries) {
   return left ? max(keys.end - queries - *left, keys.begin) : keys.begin;
 }
 
-/// The blocks of keys that a program visits in a sequence, and into how many units they are cut. Without keys there is
-/// a unit, too, so that each run has a part.
+/// The blocks of keys that a program visits in a sequence, and into how many units they are cut.
 struct Blocks {
   Blocks(const Config &c, const Interval &keys, Value queries)
       : first(firstKey(c, keys, queries) / c.schedule.block_n),
-        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(max(ceilDiv(count, c.unit()), 1)) {}
+        count(max(ceilDiv(keys.end, c.schedule.block_n) - first, 0)), units(ceilDiv(count, c.unit())) {}
   Value first, count, units;
 };
 

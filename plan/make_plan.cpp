@@ -119,6 +119,9 @@ private:
       return errorAt(tensor.where, name + "is an output, but the kernel does not write it; declare it input");
     if (tensor.access != Access::workspace)
       return {};
+    const bool isPreparation = recorded_.size() < spec_.preparationKernels();
+    if (written && !isPreparation && isPrepared(tensor.name))
+      return errorAt(tensor.where, name + "belongs to the preparation, but a later kernel writes it");
     const bool hasValue = tensor.zeroed || std::ranges::find(filled_, tensor.name) != filled_.end();
     if (!written && !hasValue)
       return errorAt(tensor.where, name + "is a workspace that no kernel has written before; it may be zeroed(...)");
@@ -129,6 +132,11 @@ private:
   std::vector<ArgumentSpec> preparationArguments() const {
     const auto first = spec_.kernels().begin();
     return PlanSpec(spec_.name(), {first, first + std::ptrdiff_t(spec_.preparationKernels())}).arguments();
+  }
+
+  bool isPrepared(const std::string &tensor) const {
+    const std::vector<ArgumentSpec> arguments = preparationArguments();
+    return std::ranges::find(arguments, tensor, &nameOf) != arguments.end();
   }
 
   void addArguments() {

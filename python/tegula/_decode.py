@@ -122,8 +122,8 @@ def prepare_decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=N
     model's step have it in common. Each call computes it again if it does not get it as `prepared`.
 
     Only shapes and strides of q and of the caches count here, so that they may be those of any layer, or empty tensors. Calls
-    use the result one after another, and must not run later than the lengths change: prepare once in each step, also in a
-    captured graph. Results of decode are the same bits with and without it. A result of another size raises
+    only read the result, and may be on several streams. They must not run later than the lengths change: prepare once in each
+    step, also in a captured graph. Results of decode are the same bits with and without it. A result of another size raises
     RuntimeError in decode. One for other lengths or shapes gives wrong numbers."""
     return _operators.prepare_decode(*_inputs(q, k_cache, v_cache, lengths, page_table, page_offsets, causal, window, scale,
                                               softcap, alibi_slopes, sinks, begins, keys_per_part, prefix_lengths,

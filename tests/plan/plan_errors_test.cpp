@@ -132,6 +132,8 @@ TEST(PlanErrors, APreparationThatIsNotAlone) {
   EXPECT_EQ(error({first, second}, 3), "plan 'prepared': its preparation has 3 kernels, and the plan 2");
   EXPECT_EQ(error({first, second}, 2), errorAt(y.where) + "plan 'prepared': kernel 'second' of the preparation writes "
                                                           "'y', which is the caller's; it may only write a workspace");
+  EXPECT_EQ(error({first, KernelSpec("again", copy, x, part)}, 1),
+            errorAt(part.where) + "kernel 'again': 'part' belongs to the preparation, but a later kernel writes it");
   EXPECT_EQ(error({KernelSpec(first).grid(m), second}, 1),
             errorAt(first.declared()) + "plan 'prepared': its preparation needs the size 'm', which only arguments of "
                                         "other kernels give");

@@ -519,8 +519,8 @@ typedef struct tegula_plan_description {
   /* Sizes that a launch may give, and their values otherwise: "splits = ceildiv(n, 256)". May be NULL. */
   const char *const *choices;
   size_t choice_count;
-  /* How many kernels, from the first one on, tegula_plan_prepare runs. They write no tensor of the caller. Later
-   * kernels leave their tensors of the workspace as they were. */
+  /* How many kernels, from the first one on, tegula_plan_prepare runs. They write no tensor of the caller, and no other
+   * kernel writes their tensors of the workspace. */
   size_t preparation_count;
 } tegula_plan_description;
 
@@ -737,8 +737,8 @@ typedef struct tegula_launch_args {
   void *workspace;                  /* 64-byte aligned memory of the device that no other call uses meanwhile. */
   int64_t workspace_bytes;
   void *stream;
-  /* 64-byte aligned memory of the device, which tegula_plan_prepare writes, and which no other call uses meanwhile. NULL:
-   * the launch prepares itself, in the workspace. */
+  /* 64-byte aligned memory of the device, which tegula_plan_prepare writes, and which a launch only reads. NULL: the
+   * launch prepares itself, in the workspace. */
   void *prepared;
   int64_t prepared_bytes; /* As many as tegula_plan_prepared says. */
 } tegula_launch_args;
@@ -758,10 +758,10 @@ tegula_status tegula_plan_prepared(const tegula_plan *plan, const tegula_size *s
                                    size_t *argument_count, tegula_error **error);
 
 /* Launches the preparation with the first arguments of the launches, and then their choices. `prepared` of the arguments is
- * written; there is no workspace. Any number of launches may then use it, one after another, if these arguments have the
- * same shapes and the i32 tensors the same numbers. A launch whose sizes need another number of bytes fails. Other
- * differences are not found: results are then undefined, but nothing outside of the tensors is accessed. A launch may run
- * very long if nothing has prepared its memory. May be captured into a CUDA graph, with or without the launches. */
+ * written; there is no workspace. Any number of launches may read it then, on this stream or after it, if these arguments
+ * have the same shapes and the i32 tensors the same numbers. A launch whose sizes need another number of bytes fails. Other
+ * differences are not found: results are then undefined, but nothing outside of the tensors is accessed. A launch may run very
+ * long if nothing has prepared its memory. May be captured into a CUDA graph, with or without the launches. */
 tegula_status tegula_plan_prepare(const tegula_plan *plan, const tegula_launch_args *args, tegula_error **error);
 
 #ifdef __cplusplus

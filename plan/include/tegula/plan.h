@@ -49,8 +49,8 @@ public:
   /// Makes launches where `fits` is 0 an error with the words `why`.
   PlanSpec &&require(Size fits, std::string why) &&;
   /// Makes the first `kernels` kernels the preparation, which one call of Plan::prepare runs for many launches. They
-  /// write only the workspace. Later kernels leave their tensors of it as they were. Only their arguments give sizes to
-  /// their grids, conditions and tensors, and to choices.
+  /// write only the workspace, and no other kernel writes their tensors of it. Only their arguments give sizes to their
+  /// grids, conditions and tensors, and to choices.
   PlanSpec &&preparation(size_t kernels) &&;
 
   const std::string &name() const { return name_; }
@@ -101,7 +101,8 @@ class Plan {
 public:
   /// Records and compiles the kernels, unless `cache` has them already. Returns the errors of PlanSpec::check,
   /// KernelSpec::resolved, KernelSpec::record and KernelCache::get. Returns invalid_program for a kernel that writes an
-  /// input, does not write an output, or only reads a workspace that no kernel before it writes.
+  /// input, does not write an output, only reads a workspace that no kernel before it writes, or writes what the
+  /// preparation has written.
   static Expected<Plan> make(const PlanSpec &spec, KernelCache &cache, const PlanOptions &options = {}) noexcept;
 
   const std::string &name() const noexcept;
@@ -133,9 +134,9 @@ public:
   Expected<int64_t> preparedBytes(const Sizes &sizes) const noexcept;
   /// Returns how many of arguments() prepare() takes: the first ones.
   size_t preparedArguments() const noexcept;
-  /// Launches the preparation, which writes `prepared`. Any number of launches may share it, one after another, if all
-  /// arguments that prepare() takes have the same shapes, and hold the same values wherever the preparation reads them.
-  /// Choices must be the same. `prepared` has preparedBytes(), and a launch of
+  /// Launches the preparation, which writes `prepared`. Launches only read it, so that any number of them may share it,
+  /// on several streams too, if all arguments that prepare() takes have the same shapes, and hold the same values
+  /// wherever the preparation reads them. Choices must be the same. `prepared` has preparedBytes(), and a launch of
   /// sizes that need another number of bytes is an error. Launches of other sizes or values have undefined results.
   Status prepare(std::initializer_list<NamedArgument> arguments, const Workspace &prepared,
                  Stream stream = {}) const noexcept;
