@@ -37,7 +37,7 @@ std::vector<int> visited(const Variant &variant, const Rows &v) {
   const AttentionConfig config = configOf(v, variant, kBlockN);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0);
-    Scores scores(config, Q, K, zero, zero, {});
+    Scores scores(config, Q, K.dim(2), zero, zero, {});
     ScoreStrip strip = scores.ofQueries(constant(DType::index, v.row));
     Var next = zero;
     strip.visits().forEach([&](const Visit &tile) {
@@ -56,7 +56,7 @@ std::vector<int> visitedByKeys(const Variant &variant, const Rows &v) {
   const AttentionConfig config = configOf(v, variant, kBlockN);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0);
-    Scores scores(config, Q, K, zero, zero, {});
+    Scores scores(config, Q, K.dim(2), zero, zero, {});
     Var next = zero;
     scores.ofKeys(constant(DType::index, v.row)).visits().forEach([&](const Visit &tile) {
       P.store(next, broadcast(cast(i32, tile.position), {1}));
@@ -75,7 +75,7 @@ std::vector<int> firstQueries(const Rows &v, int block_n = kBlockN) {
   const AttentionConfig config = configOf(v, {}, block_n);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0), block = programId(0);
-    Scores scores(config, Q, K, zero, zero, {});
+    Scores scores(config, Q, K.dim(2), zero, zero, {});
     P.store(block, broadcast(cast(i32, scores.firstQuery(block)), {1}));
   };
   language::run(language::testedLanes().front(), Grid{static_cast<int>(blocks), 1, 1}, kernel, q, k, queries);
@@ -199,7 +199,7 @@ std::string errorsOf(const Variant &variant) {
   const AttentionConfig config = configOf({}, variant, kBlockN);
   auto kernel = [&](View Q, View K, View S) {
     Value zero = constant(DType::index, 0);
-    Scores scores(config, Q, K, zero, zero, {});
+    Scores scores(config, Q, K.dim(2), zero, zero, {});
     ScoreStrip strip = scores.ofQueries(zero);
     S.store(0, strip.masked(fill({kBlockM, kBlockN}, 1.0), {zero}));
     for (const ScoreStrip &visited : {strip, scores.ofKeys(zero)})
