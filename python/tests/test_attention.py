@@ -144,7 +144,7 @@ def test_opcheck(device, dtype, options):
     sinks = torch.zeros(4, device=device, requires_grad=True) if "sinks" in options else None
     bias = torch.zeros(4, 70, 90, device=device, requires_grad=True) if "bias" in options else None
     intervals = (ints([0], device), ints([50], device)) if "interval_end" in options else (None, None)
-    tensors = (bias, None, None, sinks, None, None, *intervals, None, None)
+    tensors = (bias, None, None, sinks, None, None, *intervals, None, None, None, None)
     arguments = (q, k, v, 0.125, "causal" in options, *tensors, False, -1, -1, 0.0, 0.0, True)
     torch.library.opcheck(torch.ops.tegula.attention_forward.default, arguments)
 

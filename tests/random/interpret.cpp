@@ -342,7 +342,10 @@ private:
       if (at[0] < 0 || at[0] >= size)
         return -1;
       const int64_t page = at[0] / node.page, row = at[0] % node.page;
-      const auto numberAt = [&](int numbers) { return int64_t(state_.memory[size_t(numbers)][size_t(page)].lo); };
+      const auto numberAt = [&](int tensor) { // 0 where the tensor ends before.
+        const auto &numbers = state_.memory[size_t(tensor)];
+        return page < int64_t(numbers.size()) ? int64_t(numbers[size_t(page)].lo) : 0;
+      };
       if (node.lengths >= 0 && row >= numberAt(node.lengths))
         return -1;
       at[0] = node.table < 0 ? page : numberAt(node.table);

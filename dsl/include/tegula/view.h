@@ -93,8 +93,8 @@ private:
 /// there are table.dim(0) * page rows. The table is an i32 view of rank 1 of a tensor that the program does not write.
 /// Rows that the pool does not have are outside the view, such as those of a page -1.
 View paged(View pool, View table, int page, Location where = Location::current());
-/// Does the same for pages of which page `table[i]` has only its first `lengths[i]` rows; none if that is negative.
-/// `lengths` is a view as the table is.
+/// Does the same for pages of which page `table[i]` has only its first `lengths[i]` rows; none if that is negative or
+/// not there. `lengths` is a view as the table is.
 View paged(View pool, View table, View lengths, int page, Location where = Location::current());
 /// Makes one dimension of the first two: row i is `view.at(i / group)` at `i % group`. The group is the size of the
 /// second dimension. A constant saves divisions; rows that the view does not have are then outside.
