@@ -210,10 +210,10 @@ def milliseconds(function):
 
 
 def measure(case, rounds, page_sizes):
-    """Yields a line for each pass."""
+    """Yields a line for each pass; with pages only for the forward pass."""
     found = {name: rest for name, *rest in implementations(case, page_sizes)}
     flops_of_packed = found["tegula"][2]
-    for number, which in enumerate(("forward", "backward")):
+    for number, which in enumerate(("forward",) if page_sizes else ("forward", "backward")):
         functions = {name: rest[number] for name, rest in found.items() if rest[number] is not None}
         samples = {name: [] for name in functions}
         for n in range(rounds + 1):  # The first one warms up.

@@ -36,19 +36,39 @@ def load():
     return {part: [line for line in lines if line["part"] == part] for part in ("about", "check", "varlen")}
 
 
+def in_pages(line):
+    return any(", pages of " in name for name in line["ms"])
+
+
 def row(line):
     speed = line["tflops"]
     others = [f"{speed[name]:.0f}" if name in speed else "-" for name in OTHERS]
     return [line["case"], line["pass"], f"{line['ms']['tegula']:.3f}", f"{speed['tegula']:.0f}", *others]
 
 
+def pages_rows(line):
+    """Yields a row for keys and values without pages, and one for each size of pages."""
+    for name, speed in line["tflops"].items():
+        tegula, _, pages = name.partition(", ")
+        if tegula == "tegula":
+            yield [line["case"], pages or "none", f"{line['ms'][name]:.3f}", f"{speed:.0f}",
+                   f"{line['tflops'][name.replace('tegula', 'FlashAttention-3')]:.0f}"]
+
+
+def table_of(columns, rows):
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *rows))
+
+
 def page():
     lines = load()
     about, checks = lines["about"][0], lines["check"]
-    columns = ["tokens", "pass", "ms", "TFLOP/s", *(f"{name}, TFLOP/s" for name in OTHERS)]
-    table = ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *map(row, lines["varlen"]))]
+    table = table_of(["tokens", "pass", "ms", "TFLOP/s", *(f"{name}, TFLOP/s" for name in OTHERS)],
+                     (row(line) for line in lines["varlen"] if not in_pages(line)))
+    pages = table_of(["tokens", "pages", "ms", "TFLOP/s", "FlashAttention-3, TFLOP/s"],
+                     (cells for line in lines["varlen"] if in_pages(line) for cells in pages_rows(line)))
     return (HEAD + f"{about['device']}, driver {about['driver']}, PyTorch {about['torch']}, commit {about['commit']}.\n"
-            "Causal, 16 heads of 128 columns, bf16, if a line says nothing else.\n\n" + "\n".join(table) +
+            "Causal, 16 heads of 128 columns, bf16, if a line says nothing else.\n\n" + table +
+            "\n\nThe forward pass with keys and values in pages (`--page-sizes`), of the same build in another run:\n\n" + pages +
             f"\n\nComparisons with float64: {sum(check['right'] for check in checks)} of {len(checks)} right.\n")
 
 
