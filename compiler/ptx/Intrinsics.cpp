@@ -157,10 +157,24 @@ Operand Selection::computeInteger(IntrinsicInst &call, Type *type, Operands x) {
     if (registerClass == RegisterClass::b32 && isWhole)
       return emit("shf.r.wrap.b32 $0, $2, $1, $3", registerClass, x);
     break;
+  case Intrinsic::bitreverse:
+    return reverseBits(type, x[0]);
   default:
     break;
   }
   return refuse("the intrinsic " + call.getCalledFunction()->getName() + " on " + bits + " bits");
+}
+
+/// Reverses the bits of the type. Those above them go below, and are shifted out. No instruction reverses 16 bits.
+Operand Selection::reverseBits(Type *type, Operand x) {
+  const RegisterClass own = classOf(type), wide = std::max(own, RegisterClass::b32);
+  if (wide != own)
+    x = emit("cvt.u32.u16 $0, $1", wide, inRegister(x));
+  const unsigned bits = bitsOf(wide), above = bits - type->getScalarSizeInBits();
+  x = emit("brev.b" + Twine(bits) + " $0, $1", wide, x);
+  if (above != 0)
+    x = emit("shr.u" + Twine(bits) + " $0, $1, $2", wide, {x, Operand::ofInteger(above)});
+  return wide == own ? x : emit("cvt.u16.u32 $0, $1", own, x);
 }
 
 /// Returns the sign of a comparison: -1, 0 or 1.

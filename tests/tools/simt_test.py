@@ -95,7 +95,7 @@ class Simt(CommandLineTest):
                     "--head-dim", dim, *options, "--backward", "--traffic", "--json").stdout)["simt"]["traffic"]
                 lanes = {row["location"].split("/")[-1] for row in rows
                          if row["kernel"] == "flash2_backward" and row["memory"] == "global"}
-                self.assertEqual(lanes, lines_with("at(batch, kv_head).store(", "flash2_backward.cpp"))
+                self.assertEqual(lanes, lines_with("at(batch, kv_head)).store(", "flash2_backward.cpp"))
 
     def test_a_producer_that_moves_elements_has_no_bank_conflicts(self):
         rows = json.loads(self.run_tegula(

@@ -39,6 +39,27 @@ define ptx_kernel void @low_bits(i32 %x) {
   ret void
 }
 
+; LLVM makes these of a byte shuffle or of compares and selects.
+; CHECK-LABEL: .visible .entry reversed(
+define ptx_kernel void @reversed(i32 %a, i32 %b, i64 %c) {
+  ; CHECK: brev.b32 %r[[WORD:[0-9]+]], %r{{[0-9]+}};
+  ; CHECK-NEXT: st %r[[WORD]];
+  %1 = call i32 @llvm.bitreverse.i32(i32 %a)
+  call void asm sideeffect "st $0;", "r"(i32 %1)
+  ; CHECK: cvt.u32.u16 %r[[WIDE:[0-9]+]], %rs{{[0-9]+}};
+  ; CHECK-NEXT: brev.b32 %r[[REVERSED:[0-9]+]], %r[[WIDE]];
+  ; CHECK-NEXT: shr.u32 %r[[LOW:[0-9]+]], %r[[REVERSED]], 30;
+  ; CHECK-NEXT: cvt.u16.u32 %rs{{[0-9]+}}, %r[[LOW]];
+  %narrow = trunc i32 %b to i2
+  %2 = call i2 @llvm.bitreverse.i2(i2 %narrow)
+  %word = zext i2 %2 to i32
+  call void asm sideeffect "st $0;", "r"(i32 %word)
+  ; CHECK: brev.b64 %rd[[LONG:[0-9]+]], %rd{{[0-9]+}};
+  %3 = call i64 @llvm.bitreverse.i64(i64 %c)
+  call void asm sideeffect "st $0;", "l"(i64 %3)
+  ret void
+}
+
 ; These intrinsics come from arithmetic that LLVM rewrites.
 ; CHECK-LABEL: .visible .entry generic(
 define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
@@ -81,6 +102,9 @@ define ptx_kernel void @narrow_floats(float %x, float %y) {
   ret void
 }
 
+declare i2 @llvm.bitreverse.i2(i2)
+declare i32 @llvm.bitreverse.i32(i32)
+declare i64 @llvm.bitreverse.i64(i64)
 declare i32 @llvm.nvvm.bmsk.clamp(i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
