@@ -36,9 +36,9 @@ struct PackedPagesProblem {
 ///   page_offsets   i32 [sequences + 1], if the problem has them: the first entry of each sequence in page_table, and
 ///                  the end of the last one
 ///   offsets_q, left, right, begin, end   as above
-///   pages, page_lengths   i32 [entries], written: AttentionForward::page_table and page_lengths. Sequences have as
-///   many
-///                  entries as their keys need; what is left of `entries` has no keys
+///   pages          i32 [entries], written: AttentionForward::page_table. Sequences have as many entries as their keys
+///                  need; what is left of `entries` has no keys
+///   page_lengths   i32 [entries], written: AttentionForward::page_lengths
 ///
 /// What a sequence has no pages for does not exist. All numbers are read on the device, as above.
 Expected<PlanSpec> packedPages(const PackedPagesProblem &problem) noexcept;
