@@ -62,19 +62,24 @@ void storeIntervals(const Packed &own, const Others &others, Value at, Value bef
   own.end.store(programId(0) * kPositions, to);
 }
 
-/// A program instance works on the same positions of queries and of keys. It finds the sequences of both by one binary
-/// search, because it mostly waits for memory.
+/// Checks the offsets of both, and finds the sequences of the positions `at` by one binary search, because it mostly
+/// waits for memory.
+void findSequences(Packed &one, Packed &other, Value at) {
+  one.check();
+  other.check();
+  for (Value bit : range(1, kBits + 1)) {
+    const Value step = constant(i32, 1) << (kBits - narrow(bit));
+    one.pass(step, at);
+    other.pass(step, at);
+  }
+}
+
+/// A program instance works on the same positions of queries and of keys.
 void intervals(View offsets_q, View offsets_k, Value left, Value right, View begin, View end, View query_begin,
                View query_end) {
   Packed queries(offsets_q, begin, end), keys(offsets_k, query_begin, query_end);
   const Value at = narrow(programId(0) * kPositions) + iota(kPositions); // [kPositions]
-  queries.check();
-  keys.check();
-  for (Value bit : range(1, kBits + 1)) {
-    const Value step = constant(i32, 1) << (kBits - narrow(bit));
-    queries.pass(step, at);
-    keys.pass(step, at);
-  }
+  findSequences(queries, keys, at);
   storeIntervals(queries, [&](Value sequence) { return keys.positionsOf(sequence); }, at, left, right);
   storeIntervals(keys, [&](Value sequence) { return queries.positionsOf(sequence); }, at, right, left);
 }
@@ -127,13 +132,7 @@ void packedPages(const PagedSequences &sequences, View first_pages, Packed queri
   const int page_size = sequences.page_size;
   Packed entries(first_pages, pages, page_lengths);
   const Value at = narrow(programId(0) * kPositions) + iota(kPositions); // [kPositions]
-  queries.check();
-  entries.check();
-  for (Value bit : range(1, kBits + 1)) {
-    const Value step = constant(i32, 1) << (kBits - narrow(bit));
-    queries.pass(step, at);
-    entries.pass(step, at);
-  }
+  findSequences(queries, entries, at);
   const auto keysOf = [&](Value sequence) -> Interval {
     const Value begin = first_pages.gather(sequence) * page_size;
     return {begin, begin + sequences.keys(sequence)};
