@@ -34,6 +34,15 @@ protected:
 const FewRowsCase kCases[] = {{1, 64, 64}, {1, 5, 16},  {2, 32, 40}, {3, 48, 128}, {4, 64, 128}, {4, 7, 33},
                               {5, 16, 16}, {7, 19, 48}, {8, 64, 32}, {13, 40, 80}, {16, 16, 128}};
 
+/// Calls check(sizes, T()) for all cases, with f32 and with bf16.
+template <class Check> void forEachCase(const Check &check) {
+  for (const FewRowsCase &c : kCases) {
+    SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.columns << " x " << c.depth);
+    check(c, float());
+    check(c, Bf16());
+  }
+}
+
 /// Tests x y^T for a matrix y of three tiles, the last of which is not whole.
 template <class T>
 void checkRowsOfMatrix(int lanes, const FewRowsCase &c, Array<T> x, Array<T> y, Array<float> expected) {
@@ -55,61 +64,46 @@ void checkRowsOfMatrix(int lanes, const FewRowsCase &c, Array<T> x, Array<T> y, 
 }
 
 TEST_P(FewRows, TimesTheRowsOfAMatrix) {
-  for (const FewRowsCase &c : kCases) {
-    SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.columns << " x " << c.depth);
-    auto check = [&]<class T>(T) {
-      Array<T> x = integers<T>({c.rows, c.depth}, 1), y = integers<T>({2 * c.columns + 1, c.depth}, 2);
-      checkRowsOfMatrix(GetParam(), c, x, y, product(x, y, 1));
-    };
-    check(float());
-    check(Bf16());
-  }
+  forEachCase([&]<class T>(const FewRowsCase &c, T) {
+    Array<T> x = integers<T>({c.rows, c.depth}, 1), y = integers<T>({2 * c.columns + 1, c.depth}, 2);
+    checkRowsOfMatrix(GetParam(), c, x, y, product(x, y, 1));
+  });
 }
 
 // The accumulator is carried by the loop.
 TEST_P(FewRows, AddUpOverTheDepth) {
-  for (const FewRowsCase &c : kCases) {
-    SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.columns << " x " << c.depth);
-    auto check = [&]<class T>(T) {
-      Array<T> x = integers<T>({c.rows, 3 * c.depth}, 3), y = integers<T>({c.columns, 3 * c.depth}, 4);
-      Array<float> result({c.rows, c.columns}, -1.0f), expected = product(x, y, 2);
-      auto kernel = [&](View X, View Y, View R) {
-        Var sum = fill({c.rows, c.columns}, 2.0);
-        for (Value k : range(0, X.dim(1), c.depth))
-          sum = dot(X.load({0, k}, {c.rows, c.depth}), transpose(Y.load({0, k}, {c.columns, c.depth})), sum);
-        R.store(0, sum);
-      };
-      run(kernel, x, y, result);
-      ASSERT_EQ(result.data, expected.data);
+  forEachCase([&]<class T>(const FewRowsCase &c, T) {
+    Array<T> x = integers<T>({c.rows, 3 * c.depth}, 3), y = integers<T>({c.columns, 3 * c.depth}, 4);
+    Array<float> result({c.rows, c.columns}, -1.0f), expected = product(x, y, 2);
+    auto kernel = [&](View X, View Y, View R) {
+      Var sum = fill({c.rows, c.columns}, 2.0);
+      for (Value k : range(0, X.dim(1), c.depth))
+        sum = dot(X.load({0, k}, {c.rows, c.depth}), transpose(Y.load({0, k}, {c.columns, c.depth})), sum);
+      R.store(0, sum);
     };
-    check(float());
-    check(Bf16());
-  }
+    run(kernel, x, y, result);
+    ASSERT_EQ(result.data, expected.data);
+  });
 }
 
 // A row of the matrix is used by all rows of the other factor at once.
 TEST_P(FewRows, TimesTheColumnsOfAMatrix) {
-  for (const FewRowsCase &c : kCases) {
-    SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.columns << " x " << c.depth);
-    auto check = [&]<class T>(T) {
-      Array<T> x = integers<T>({c.rows, 2 * c.columns + 1}, 5), y = integers<T>({2 * c.columns + 1, c.depth}, 6);
-      Array<T> turned({y.shape[1], y.shape[0]});
-      for (int64_t i = 0; i < y.shape[0]; ++i)
-        for (int64_t j = 0; j < y.shape[1]; ++j)
-          turned(j, i) = y(i, j);
-      Array<float> result({c.rows, c.depth}, -1.0f), expected = product(x, turned, 0);
-      auto kernel = [&](View X, View Y, View R) {
-        Var sum = fill({c.rows, c.depth}, 0.0);
-        for (Value k : range(0, Y.dim(0), c.columns))
-          sum = dot(X.load({0, k}, {c.rows, c.columns}), Y.load({k, 0}, {c.columns, c.depth}), sum);
-        R.store(0, sum);
-      };
-      run(kernel, x, y, result);
-      ASSERT_EQ(result.data, expected.data);
+  forEachCase([&]<class T>(const FewRowsCase &c, T) {
+    Array<T> x = integers<T>({c.rows, 2 * c.columns + 1}, 5), y = integers<T>({2 * c.columns + 1, c.depth}, 6);
+    Array<T> turned({y.shape[1], y.shape[0]});
+    for (int64_t i = 0; i < y.shape[0]; ++i)
+      for (int64_t j = 0; j < y.shape[1]; ++j)
+        turned(j, i) = y(i, j);
+    Array<float> result({c.rows, c.depth}, -1.0f), expected = product(x, turned, 0);
+    auto kernel = [&](View X, View Y, View R) {
+      Var sum = fill({c.rows, c.depth}, 0.0);
+      for (Value k : range(0, Y.dim(0), c.columns))
+        sum = dot(X.load({0, k}, {c.rows, c.columns}), Y.load({k, 0}, {c.columns, c.depth}), sum);
+      R.store(0, sum);
     };
-    check(float());
-    check(Bf16());
-  }
+    run(kernel, x, y, result);
+    ASSERT_EQ(result.data, expected.data);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Lanes, FewRows, ::testing::ValuesIn(testedLanes()));

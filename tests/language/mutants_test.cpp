@@ -195,6 +195,16 @@ TEST(ProductMutants, OfASplitProductInTurns) {
   EXPECT_THAT(product.survivors(kOfTurns), IsEmpty());
 }
 
+/// The consumers' barriers around the arrival, and the arrival itself, order instances.
+TEST(ProductMutants, OfASplitProductWithArrivals) {
+  Mutated product(recordSplitProductWithArrivals(), {.num_warps = 8, .num_stages = 1, .roles = Roles::load});
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 2, .y = 1},
+                      {{bf16, {100, 256}}, {bf16, {256, 128}}, {f32, {2, 100, 128}}, {i32, {1}}, {f32, {100, 128}}},
+                      gap);
+  EXPECT_THAT(product.survivors(kOfProduct), IsEmpty());
+}
+
 /// Two roles read each number of a block that the producer draws. With a depth of one tile, it soon draws the next.
 TEST(ProductMutants, OfATransposedOperandInDrawnWork) {
   Mutated product(recordDrawnTf32Product(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
