@@ -8,7 +8,7 @@
 
 namespace tegula::tile {
 
-/// Returns the values of fields that nobody decides.
+/// Returns the values of fields that neither the user nor the compiler chooses.
 Schedule usualSchedule();
 /// Returns the fields that the module that `op` is or is in has attributes for. The others are not set.
 Schedule ownSchedule(mlir::Operation *op);

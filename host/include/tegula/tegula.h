@@ -708,7 +708,7 @@ typedef struct tegula_packed_pages_problem {
  *   pages, page_lengths     i32 [entries], written: page_table and page_lengths of tegula_forward_args. Sequences have as
  *                           many entries as their keys need; what is left has no keys
  *
- * What a sequence has no pages for does not exist. All numbers are read on the device. The workspace depends on the size
+ * Keys for which a sequence has no pages do not exist. All numbers are read on the device. The workspace depends on the size
  * `sequences`. */
 tegula_status tegula_plan_create_packed_pages(tegula_context *context, const tegula_packed_pages_problem *problem,
                                               tegula_plan **plan, tegula_error **error);

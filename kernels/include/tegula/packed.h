@@ -40,7 +40,7 @@ struct PackedPagesProblem {
 ///                  need; what is left of `entries` has no keys
 ///   page_lengths   i32 [entries], written: AttentionForward::page_lengths
 ///
-/// What a sequence has no pages for does not exist. All numbers are read on the device, as above.
+/// Keys for which a sequence has no pages do not exist. All numbers are read on the device, as above.
 Expected<PlanSpec> packedPages(const PackedPagesProblem &problem) noexcept;
 
 } // namespace tegula
