@@ -23,7 +23,7 @@ constexpr int64_t kLongest = int64_t{1} << 40;
 
 constexpr int32_t kAllVariants = TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS |
                                  TEGULA_BIAS | TEGULA_MASK | TEGULA_GIVEN_WINDOW | TEGULA_KEY_INTERVALS |
-                                 TEGULA_SEQUENCES;
+                                 TEGULA_SEQUENCES | TEGULA_PACKED_QUERIES;
 /// The variants that count from the diagonal.
 constexpr int32_t kOnDiagonal =
     TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_GIVEN_WINDOW | TEGULA_GLOBAL_TOKENS;
@@ -108,6 +108,7 @@ Variant variantOf(const tegula_attention_problem &problem, const tegula_key_set 
   add(TEGULA_GIVEN_WINDOW, [&] { return givenWindow(alignment); });
   add(TEGULA_KEY_INTERVALS, [] { return keyIntervals(); });
   add(TEGULA_SEQUENCES, [] { return packedSequences(); });
+  add(TEGULA_PACKED_QUERIES, [] { return packedQueries(); });
   add(TEGULA_GLOBAL_TOKENS, [&] { return globalTokens(set.global_tokens, alignment); });
   return all;
 }

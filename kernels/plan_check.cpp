@@ -123,12 +123,15 @@ Status checkProducts(const AttentionProblem &problem) {
   return {};
 }
 
-/// Checks that a variant with sequences has their offsets.
-Status checkSequences(const Variant &variant) {
+/// Checks that a variant with sequences has their offsets: those of keys for the backward pass.
+Status checkSequences(const AttentionProblem &problem) {
+  const Variant &variant = problem.variant;
+  if (!variant.sequences)
+    return {};
   for (const std::string name : {kQueryOffsets, kKeyOffsets}) {
     const auto tensor = std::ranges::find(variant.tensors, name, &VariantTensor::name);
-    const bool isThere = tensor != variant.tensors.end();
-    if (variant.sequences && !(isThere && tensor->dtype == i32 && tensor->axes == std::vector{Axis::any}))
+    const bool isThere = tensor != variant.tensors.end(), isRead = name == kQueryOffsets || problem.backward;
+    if (isRead && !(isThere && tensor->dtype == i32 && tensor->axes == std::vector{Axis::any}))
       return invalidArgument("variant", "'" + variant.name + "' has sequences, but no tensor '" + name +
                                             "', i32 [any]; add it, or set sequences to false");
   }
@@ -202,7 +205,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkUnion(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkProducts(problem));
-  TEGULA_RETURN_IF_ERROR(checkSequences(problem.variant));
+  TEGULA_RETURN_IF_ERROR(checkSequences(problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};

@@ -359,6 +359,14 @@ Variant keyIntervals() {
           .ranges = {{.keys = gathered(0)}}};
 }
 
+Variant packedQueries() {
+  Variant variant = keyIntervals();
+  variant.name = "packed_queries";
+  variant.sequences = true;
+  variant.tensors.push_back({kQueryOffsets, i32, {Axis::any}});
+  return variant;
+}
+
 Variant additiveBias(DType dtype, bool wants_gradient) {
   Variant variant{.name = "bias",
                   .tensors = {{.name = "bias",

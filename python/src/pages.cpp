@@ -17,7 +17,7 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// Returns begin and end i32 [1, queries] for TEGULA_KEY_INTERVALS, then page_table and page_lengths i32 [entries] of
+/// Returns begin and end i32 [1, queries] for TEGULA_PACKED_QUERIES, then page_table and page_lengths i32 [entries] of
 /// tegula_forward_args.
 std::tuple<Tensor, Tensor, Tensor, Tensor> packedPages(const Tensor &offsets_q, const Tensor &lengths,
                                                        const Tensor &page_table, const OptionalTensor &page_offsets,
@@ -61,15 +61,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> packedPages(const Tensor &offsets_q, 
 /// [pages, kv_heads, page_size, dim]. `text` is a variant with the tensors of `tensors`, or empty.
 std::tuple<Tensor, Tensor> pagesForward(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &page_table,
                                         const Tensor &page_lengths, const Tensor &begin, const Tensor &end,
-                                        double scale, double softcap, const OptionalTensor &sinks,
+                                        const Tensor &offsets_q, double scale, double softcap, const OptionalTensor &sinks,
                                         const std::vector<Tensor> &tensors, const std::string &text) {
-  Inputs inputs = {q, k, v, scale, {view("begin", begin), view("end", end)}};
+  Inputs inputs = {q, k, v, scale, {view("begin", begin), view("end", end), view("offsets_q", offsets_q)}};
   for (const Tensor &tensor : tensors)
     inputs.variant_tensors.push_back(view("tensor", tensor));
   tegula_attention_problem problem = problemOf(inputs);
   problem.page_size = int32_t(shapeOf(inputs.k_view)[2]);
   problem.seqlen_k = page_table.size(0) * problem.page_size;
-  problem.variants = TEGULA_KEY_INTERVALS | (softcap != 0 ? TEGULA_SOFTCAP : 0);
+  problem.variants = TEGULA_PACKED_QUERIES | (softcap != 0 ? TEGULA_SOFTCAP : 0);
   problem.softcap = softcap;
   problem.sinks = sinks.has_value();
   problem.variant_text = text.empty() ? nullptr : text.c_str();
@@ -92,7 +92,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
       "page_lengths)");
   library.def(
       "pages_forward(Tensor q, Tensor k, Tensor v, Tensor page_table, Tensor page_lengths, Tensor begin, Tensor "
-      "end, float scale, float softcap, Tensor? sinks, Tensor[] tensors, str text) -> (Tensor o, Tensor lse)");
+      "end, Tensor offsets_q, float scale, float softcap, Tensor? sinks, Tensor[] tensors, str text) -> (Tensor o, Tensor lse)");
 }
 
 void implement(torch::stable::detail::StableLibrary &library) {

@@ -88,7 +88,7 @@ def attend_pages(q, k_pages, v_pages, cu_seqlens_q, lengths, page_table, *, left
                 "score = score - slope[sequence[query], head] * abs(diagonal[query] - key)\n")
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     o, lse = _operators.pages_forward(padded(q.transpose(0, 1)[None]), padded(k_pages), padded(v_pages), pages, page_lengths, begin,
-                                      end, scale, softcap, None, tensors, text)
+                                      end, cu_seqlens_q, scale, softcap, None, tensors, text)
     return o.squeeze(0)[..., :v_pages.shape[-1]].transpose(0, 1), lse.squeeze(0)
 
 

@@ -29,6 +29,7 @@ struct PagesCase {
   std::vector<int> of_q = {20, 1, 0, 5, 37}, of_k = {33, 40, 7, 0, 50};
   double cap = 0;
   bool sinks = false, page_offsets = false;
+  bool listed = true;  ///< The blocks of queries are listed.
   bool shared = false; ///< The first page of sequence 1 is that of sequence 0.
   int unused = 3;      ///< Queries, and entries of pages, after the last sequence.
   Layout layout = Layout::contiguous;
@@ -41,7 +42,7 @@ struct PagesCase {
   int64_t room() const { return (*std::ranges::max_element(of_k) + page_size - 1) / page_size + 1; }
   int64_t pages() const { return sequences() * room() + 2; }
   AttentionProblem problem() const {
-    Variant variant = keyIntervals();
+    Variant variant = listed ? packedQueries() : keyIntervals();
     if (cap != 0)
       variant = combine(variant, softcap(cap));
     return {.dtype = dtype,
@@ -202,14 +203,15 @@ void run(const PagesCase &c) {
     row.strides[0] = ref.shape[0], row.strides[1] = ref.strides[0];
     return row;
   };
-  const TensorRef intervals[] = {rowOf(packed.begin), rowOf(packed.end)};
+  const TestTensor offsets = numbers(offsetsOf(c.of_q));
+  const TensorRef of_queries[] = {rowOf(packed.begin), rowOf(packed.end), offsets.ref()};
   AttentionForward call = {.q = q.ref(),
                            .k = k.ref(),
                            .v = v.ref(),
                            .o = o.ref(),
                            .lse = lse.ref(),
                            .scale = 0.3f,
-                           .variant_tensors = intervals,
+                           .variant_tensors = std::span(of_queries).first(c.listed ? 3 : 2),
                            .page_table = packed.pages.ref(),
                            .page_lengths = packed.page_lengths.ref()};
   if (c.sinks)
@@ -245,6 +247,20 @@ TEST(PackedPages, HeadDimensions) {
 TEST(PackedPages, HeadsBetweenRows) {
   for (const Layout layout : {Layout::permuted, Layout::padded, Layout::scattered})
     run({.dtype = f16, .head_dim = 64, .value_dim = 64, .right = 0, .layout = layout});
+}
+
+TEST(PackedPages, BlocksOfLongAndShortSequences) {
+  const std::vector<int> of_q = {3, 300, 40, 0, 129, 5, 9}, of_k = {70, 310, 90, 12, 129, 400, 9};
+  for (const bool listed : {true, false})
+    for (const int page_size : {16, 64})
+      run({.dtype = bf16,
+           .page_size = page_size,
+           .head_dim = 64,
+           .value_dim = 64,
+           .right = 0,
+           .of_q = of_q,
+           .of_k = of_k,
+           .listed = listed});
 }
 
 TEST(PackedPages, SharedPages) {
@@ -299,7 +315,7 @@ TEST(PackedPages, ProblemsThatReadNoPages) {
 }
 
 TEST(PackedPages, CallsThatDoNotFit) {
-  const PagesCase c{.page_size = 16};
+  const PagesCase c{.page_size = 16, .listed = false};
   const Expected<AttentionPlan> plan = AttentionPlan::make(c.problem(), *machine().cache);
   require(plan.status());
   const TestTensor q(f32, {1, 4, 8, 24}, Layout::contiguous, Poison::nan),

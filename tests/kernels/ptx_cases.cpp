@@ -119,7 +119,7 @@ std::vector<PtxCase> testing::optionCases() {
     addKernels(cases, "sm_90a pages=" + std::to_string(page_size) + " ", packedPages({.page_size = page_size}));
     for (int head_dim : {64, 128})
       addPlan(cases, "pages=" + std::to_string(page_size),
-              {.head_dim = head_dim, .value_dim = head_dim, .variant = keyIntervals(), .page_size = page_size});
+              {.head_dim = head_dim, .value_dim = head_dim, .variant = packedQueries(), .page_size = page_size});
   }
   return cases;
 }

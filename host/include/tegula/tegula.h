@@ -211,7 +211,10 @@ enum {
   /* As TEGULA_DOCUMENTS, for sequences that lie one after another in each batch entry. Two more tensors follow,
    * query_offsets and key_offsets: i32 [sequences + 1], the first position of each sequence and the end of the last one
    * (cu_seqlens). Kernels begin their blocks where long sequences begin, and begin with the longest ones. */
-  TEGULA_SEQUENCES = 1024
+  TEGULA_SEQUENCES = 1024,
+  /* As TEGULA_KEY_INTERVALS, for queries of sequences that lie one after another in each batch entry. query_offsets
+   * follows, as of TEGULA_SEQUENCES, and has the same effect. Forward only. */
+  TEGULA_PACKED_QUERIES = 2048
 };
 
 /* The value of window_left or window_right if a window has no bound on this side. */
@@ -296,7 +299,7 @@ typedef struct tegula_attention_problem {
   /* Not 0: k and v are pages with this number of rows, k [pages, kv_heads, page_size, head_dim] and v [pages, kv_heads,
    * page_size, value_dim]. All entries of the batch share one row of keys: key j is row j % page_size of page
    * page_table[j / page_size] (tegula_forward_args), and seqlen_k is the number of entries times page_size. With
-   * TEGULA_KEY_INTERVALS each query sees the keys of its sequence (tegula_plan_create_packed_pages). Forward only,
+   * TEGULA_PACKED_QUERIES each query sees the keys of its sequence (tegula_plan_create_packed_pages). Forward only,
    * without block_mask, product_dim and scores_output. */
   int32_t page_size;
   /* NULL, or fields of the schedules of all kernels, such as "block_m=128 block_n=64"; the other fields are chosen
@@ -696,7 +699,7 @@ typedef struct tegula_packed_pages_problem {
 } tegula_packed_pages_problem;
 
 /* Makes a plan for tegula_plan_launch. It puts the pages of sequences into one row of keys, and writes which of them the
- * queries of tegula_plan_create_packed see: what a problem with TEGULA_KEY_INTERVALS and page_size takes. Its arguments
+ * queries of tegula_plan_create_packed see: what a problem with TEGULA_PACKED_QUERIES and page_size takes. Its arguments
  * are, in this order:
  *
  *   lengths       i32 [sequences]: the keys of each sequence

@@ -68,7 +68,7 @@ struct AttentionProblem {
   /// 0, or the rows of a page. k is then [pages, kv_heads, page_size, head_dim] and v [pages, kv_heads, page_size,
   /// value_dim], with any strides. All entries of the batch share one row of keys: key j is row j % page_size of page
   /// AttentionForward::page_table[j / page_size], so that seqlen_k is the number of entries times page_size. A variant
-  /// such as keyIntervals() says which of the keys a query sees; packed.h has it for sequences. Forward only. Needs
+  /// such as packedQueries() says which of the keys a query sees; packed.h has it for sequences. Forward only. Needs
   /// flash2, and has neither a block mask, products nor a scores_output.
   int page_size = 0;
   /// The shape for which schedules are looked up, tuned ones and those of the table. Launches of other shapes are as

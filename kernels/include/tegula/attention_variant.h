@@ -239,9 +239,9 @@ struct Variant {
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
   /// rounding.
   std::optional<Alignment> peak = {};
-  /// Sequences lie one after another, and the ranges of the variant keep them apart. Its tensors `query_offsets` and
-  /// `key_offsets`, i32 [any], have the first position of each sequence and the end of the last one; no offset is less
-  /// than the one before it. A block of queries or keys of flash2 then has rows of one long sequence, or of short ones,
+  /// Sequences lie one after another, and the ranges of the variant keep them apart. Its tensors `query_offsets` and,
+  /// for a backward pass, `key_offsets`, i32 [any], have the first position of each sequence and the end of the last
+  /// one; no offset is less than the one before it. A block of queries or keys of flash2 then has rows of one long sequence, or of short ones,
   /// and blocks of the longest sequences start first. Results differ by rounding.
   bool sequences = false;
   /// Error in the parameters from which the variant was made. It is reported when the variant is used.
@@ -312,6 +312,11 @@ Variant packedSequences();
 /// decreases along a sequence. Unlike documents() it needs no bounds of keys, and the backward pass therefore skips no
 /// tile by it.
 Variant keyIntervals();
+
+/// Returns keyIntervals() for queries of sequences that lie one after another in each batch entry. It also takes
+/// `query_offsets` (Variant::sequences), so that blocks of the forward pass begin where long sequences begin. It has no
+/// backward pass.
+Variant packedQueries();
 
 /// Returns the variant score -> score + bias[batch, head, query, key]. `bias` is [batch, heads, seqlen_q, seqlen_k] of
 /// element type `dtype`, or repeats to this shape (VariantTensor::broadcasts). `dtype` may be f32 beside q of 16 bits.

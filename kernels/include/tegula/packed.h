@@ -28,7 +28,7 @@ struct PackedPagesProblem {
 };
 
 /// Describes the plan that puts the pages of sequences into one row of keys, and writes which of them packed queries
-/// see. A problem with the variant keyIntervals() and this page_size (AttentionProblem) then computes attention of all
+/// see. A problem with the variant packedQueries() and this page_size (AttentionProblem) then computes attention of all
 /// sequences in one launch. Its arguments, in this order:
 ///
 ///   lengths        i32 [sequences]: the keys of each sequence
