@@ -130,10 +130,11 @@ Status checkSequences(const AttentionProblem &problem) {
     return {};
   for (const std::string name : {kQueryOffsets, kKeyOffsets}) {
     const auto tensor = std::ranges::find(variant.tensors, name, &VariantTensor::name);
-    const bool isThere = tensor != variant.tensors.end(), isRead = name == kQueryOffsets || problem.backward;
-    if (isRead && !(isThere && tensor->dtype == i32 && tensor->axes == std::vector{Axis::any}))
+    const bool isThere = tensor != variant.tensors.end(), isOfKeys = name == kKeyOffsets;
+    if ((!isOfKeys || problem.backward) && !(isThere && tensor->dtype == i32 && tensor->axes == std::vector{Axis::any}))
       return invalidArgument("variant", "'" + variant.name + "' has sequences, but no tensor '" + name +
-                                            "', i32 [any]; add it, or set sequences to false");
+                                            "', i32 [any]; add it, or set sequences " +
+                                            (isOfKeys ? "or backward " : "") + "to false");
   }
   return {};
 }
@@ -205,7 +206,6 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkUnion(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkProducts(problem));
-  TEGULA_RETURN_IF_ERROR(checkSequences(problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};
@@ -216,6 +216,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkGradients(problem));
   TEGULA_RETURN_IF_ERROR(checkDropout(problem));
   TEGULA_RETURN_IF_ERROR(checkPages(problem));
+  TEGULA_RETURN_IF_ERROR(checkSequences(problem));
   if (problem.variant.probability && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "variant '" + problem.variant.name +
                                         "' has a function 'probability', which this algorithm does not call; flash2 "

@@ -61,8 +61,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> packedPages(const Tensor &offsets_q, 
 /// [pages, kv_heads, page_size, dim]. `text` is a variant with the tensors of `tensors`, or empty.
 std::tuple<Tensor, Tensor> pagesForward(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &page_table,
                                         const Tensor &page_lengths, const Tensor &begin, const Tensor &end,
-                                        const Tensor &offsets_q, double scale, double softcap, const OptionalTensor &sinks,
-                                        const std::vector<Tensor> &tensors, const std::string &text) {
+                                        const Tensor &offsets_q, double scale, double softcap,
+                                        const OptionalTensor &sinks, const std::vector<Tensor> &tensors,
+                                        const std::string &text) {
   Inputs inputs = {q, k, v, scale, {view("begin", begin), view("end", end), view("offsets_q", offsets_q)}};
   for (const Tensor &tensor : tensors)
     inputs.variant_tensors.push_back(view("tensor", tensor));
@@ -92,7 +93,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tegula, library) {
       "page_lengths)");
   library.def(
       "pages_forward(Tensor q, Tensor k, Tensor v, Tensor page_table, Tensor page_lengths, Tensor begin, Tensor "
-      "end, Tensor offsets_q, float scale, float softcap, Tensor? sinks, Tensor[] tensors, str text) -> (Tensor o, Tensor lse)");
+      "end, Tensor offsets_q, float scale, float softcap, Tensor? sinks, Tensor[] tensors, str text) -> (Tensor o, "
+      "Tensor lse)");
 }
 
 void implement(torch::stable::detail::StableLibrary &library) {

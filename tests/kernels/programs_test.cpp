@@ -188,12 +188,13 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
             }),
             "argument 'variant': 'documents' has sequences, but no tensor 'query_offsets', i32 [any]; add it, or set "
             "sequences to false");
-  EXPECT_EQ(with([](auto &p) {
-              p.variant = packedQueries();
-              p.backward = true;
-            }),
-            "argument 'variant': 'packed_queries' has sequences, but no tensor 'key_offsets', i32 [any]; add it, or set "
-            "sequences to false");
+  EXPECT_EQ(
+      with([](auto &p) {
+        p.variant = packedQueries();
+        p.backward = true;
+      }),
+      "argument 'variant': 'packed_queries' has sequences, but no tensor 'key_offsets', i32 [any]; add it, or set "
+      "sequences or backward to false");
   EXPECT_EQ(with([](auto &p) {
               p.algorithm = Algorithm::flash1;
               p.backward = true;
