@@ -295,3 +295,61 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+!t = !sm.shared<64x64xbf16, 128>
+!two = !sm.channel<2, !t>
+
+// A loop that gathers the positions of all of its loads looks them up one iteration ahead. Labels of the program stay.
+// CHECK-LABEL: func @look_ups
+// CHECK: tile.gather {{.*}} {tile.label = "look_up0"}
+// CHECK: tile.gather {{.*}} {tile.label = "page"}
+// CHECK: sm.producer_load {{.*}} {tile.label = "load0"}
+// CHECK: sm.producer_load {{.*}} {tile.label = "load1"}
+// CHECK: } {tile.steps = "look_up0 page load0@1 load1@1"}
+func.func @look_ups(%x: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index, %one: index, %zero: i32,
+                    %r: !sm.shared<2x64x64xbf16, 128>) {
+  %ks = sm.channel %r from load to [compute] : !two
+  %vs = sm.channel %r from load to [compute] : !two
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      scf.for %j = %one to %n step %one {
+        %row = tile.gather %table[%j] : !tile.view<1xi32>, index -> i32
+        %page = tile.gather %table[%j] {tile.label = "page"} : !tile.view<1xi32>, index -> i32
+        %from = arith.index_cast %row : i32 to index
+        %at = arith.index_cast %page : i32 to index
+        %m = tile.slice %x[%at] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        sm.producer_load %m[%j, %one] [64, 64], %ks[%zero] phase %zero : !tile.view<2xbf16>, !two
+        sm.producer_load %m[%from, %one] [64, 64], %vs[%zero] phase %zero : !tile.view<2xbf16>, !two
+      }
+    }
+  }
+  return
+}
+
+// A load whose position the program computes has nothing to wait for. It would come before the late ones.
+// CHECK-LABEL: func @some_look_ups
+// CHECK-NOT: tile.steps
+func.func @some_look_ups(%x: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index, %one: index, %zero: i32,
+                         %r: !sm.shared<2x64x64xbf16, 128>) {
+  %ks = sm.channel %r from load to [compute] : !two
+  %vs = sm.channel %r from load to [compute] : !two
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      %all = tile.slice %x[%one] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+      scf.for %j = %one to %n step %one {
+        %page = tile.gather %table[%j] : !tile.view<1xi32>, index -> i32
+        %at = arith.index_cast %page : i32 to index
+        %m = tile.slice %x[%at] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        sm.producer_load %m[%j, %one] [64, 64], %ks[%zero] phase %zero : !tile.view<2xbf16>, !two
+        sm.producer_load %all[%j, %one] [64, 64], %vs[%zero] phase %zero : !tile.view<2xbf16>, !two
+      }
+    }
+  }
+  return
+}
