@@ -150,19 +150,35 @@ Operand Selection::computeInteger(IntrinsicInst &call, Type *type, Operands x) {
       return two("add.s", two("min.u", x[0], emit("not.b" + Twine(bits) + " $0, $1", registerClass, x[1])), x[1]);
     break;
   case Intrinsic::fshl:
+  case Intrinsic::fshr: {
+    const bool isLeft = call.getIntrinsicID() == Intrinsic::fshl;
     if (registerClass == RegisterClass::b32 && isWhole)
-      return emit("shf.l.wrap.b32 $0, $2, $1, $3", registerClass, x);
+      return emit(isLeft ? "shf.l.wrap.b32 $0, $2, $1, $3" : "shf.r.wrap.b32 $0, $2, $1, $3", registerClass, x);
+    if (registerClass == RegisterClass::b16 && isPowerOf2_32(type->getScalarSizeInBits()))
+      return shiftNarrowPair(type, isLeft, x);
     break;
-  case Intrinsic::fshr:
-    if (registerClass == RegisterClass::b32 && isWhole)
-      return emit("shf.r.wrap.b32 $0, $2, $1, $3", registerClass, x);
-    break;
+  }
   case Intrinsic::bitreverse:
     return reverseBits(type, x[0]);
   default:
     break;
   }
   return refuse("the intrinsic " + call.getCalledFunction()->getName() + " on " + bits + " bits");
+}
+
+/// Shifts a pair of narrow integers by a third one, modulo their size. No instruction does it, so the pair goes into 32
+/// bits. The result is the high integer of a shift to the left, or the low one.
+Operand Selection::shiftNarrowPair(Type *type, bool isLeft, Operands x) {
+  constexpr RegisterClass narrow = RegisterClass::b16, wide = RegisterClass::b32;
+  const Operand size = Operand::ofInteger(type->getScalarSizeInBits());
+  auto widened = [&](Operand part) { return resize(extended(part, type, /*isSigned=*/false), narrow, wide, false); };
+  auto with = [&](const Twine &name, Operand a, Operand b) { return emit(name + " $0, $1, $2", wide, {a, b}); };
+  const Operand high = widened(x[0]), low = widened(x[1]), mask = Operand::ofInteger(size.number - 1);
+  const Operand count =
+      x[2].isRegister() ? with("and.b32", widened(x[2]), mask) : Operand::ofInteger(x[2].number & mask.number);
+  Operand pair = with("or.b32", with("shl.b32", high, size), low);
+  pair = isLeft ? with("shr.u32", with("shl.b32", pair, count), size) : with("shr.u32", pair, count);
+  return resize(pair, wide, narrow, /*isSigned=*/false);
 }
 
 /// Reverses the bits of the type. Those above them go below, and are shifted out. No instruction reverses 16 bits.

@@ -111,6 +111,7 @@ private:
   Operand choose(llvm::Type *type, Operand condition, Operand yes, Operand no);
   Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
   Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
+  Operand shiftNarrowPair(llvm::Type *type, bool isLeft, Operands x);
   Operand reverseBits(llvm::Type *type, Operand x);
   Operand computeNarrow(llvm::Intrinsic::ID id, llvm::Type *type, Operands x);
   Operand inRegister(Operand narrow);

@@ -91,13 +91,26 @@ static void addOrigins(Value value, SmallVectorImpl<Value> &origins) {
     origins.append({init->get(), loop.getTiedLoopYieldedValue(argument)->get()});
 }
 
+/// Adds the ops whose accesses `handle` stands for, unless a loop or a branch hands it on.
+static void addStarters(Value handle, SmallVectorImpl<Operation *> &starters) {
+  Operation *op = handle.getDefiningOp();
+  if (isa<SharedType>(handle.getType()))
+    llvm::append_range(starters, tmaReadersOf(handle));
+  else if (auto commit = dyn_cast_if_present<CommitOp>(op))
+    commit->getParentOfType<FunctionOpInterface>().walk([&](CopyInOp copy) {
+      if (commitOf(copy) == commit)
+        starters.push_back(copy);
+    });
+  else if (isa_and_present<AsyncOpInterface>(op))
+    starters.push_back(op);
+}
+
 SmallVector<Operation *, 2> sm::startersOf(Value handle) {
   SmallVector<Operation *, 2> starters;
   SetVector<Value> names;
   names.insert(handle);
   for (size_t i = 0; i < names.size(); ++i) {
-    if (Operation *op = names[i].getDefiningOp(); op && isa<AsyncOpInterface>(op))
-      starters.push_back(op);
+    addStarters(names[i], starters);
     SmallVector<Value> origins;
     addOrigins(names[i], origins);
     names.insert_range(origins);
@@ -148,6 +161,14 @@ bool sm::isReceived(Value place) {
   return false;
 }
 
+CommitOp sm::commitOf(CopyInOp copy) {
+  for (Operation *op = copy; op; op = op->getParentOp())
+    for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+      if (auto commit = dyn_cast<CommitOp>(next))
+        return commit;
+  return {};
+}
+
 SmallVector<Operation *> sm::tmaReadersOf(Value buffer) {
   return SmallVector<Operation *>(llvm::make_filter_range(buffer.getUsers(), llvm::IsaPred<TmaStoreOp, TmaAddOp>));
 }
@@ -164,10 +185,10 @@ Engine Tcgen05Op::getEngine() { return Engine::tensorCores; }
 //===-- Orders ---------------------------------------------------------------------------------------------------===//
 
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
-Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
-Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getShared()}; }
-Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getChannel()}; }
-Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }
+Order WaitOp::getOrder() { return {.ends = Engine::cpAsync, .handles = getCopies()}; }
+Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handles = getODSOperands(0)}; }
+Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma}; }
+Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handles = getODSOperands(0)}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
 Order ReleaseOp::getOrder() { return {.meeting = meetsInWarp() ? Meeting::warp : Meeting::none}; }
 

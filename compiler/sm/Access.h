@@ -50,10 +50,9 @@ struct Order {
   /// The threads that some executions wait for, such as those that take a fallback. All of these threads must execute
   /// the op, but it orders nothing.
   Meeting mayMeet = Meeting::none;
-  /// The engine whose accesses are over after the op. `handle` says which: those of the op that it is a result of, or
-  /// that reads this buffer. If it is null, they are those of all commit groups but the youngest ones.
+  /// The engine whose accesses are over after the op, and the handles that stand for these accesses.
   Engine ends = Engine::none;
-  mlir::Value handle = {};
+  mlir::ValueRange handles = {};
   bool fences = false; ///< Lets the asynchronous proxy see what the lane has done, and nothing else.
 };
 
@@ -76,8 +75,8 @@ bool onlyReads(mlir::Operation *op);
 /// elements between them.
 bool meetsOtherWarps(mlir::Operation *op);
 
-/// Returns the ops that may have started the accesses that `handle` stands for. A loop or a branch may hand the handle
-/// on.
+/// Returns the ops that may have started the accesses that `handle` stands for: an MMA in flight, copies of a commit
+/// group, or stores and additions by TMA from a buffer. A loop or a branch may hand the handle on.
 llvm::SmallVector<mlir::Operation *, 2> startersOf(mlir::Value handle);
 
 /// Returns the ops that may wait for the accesses that `handle` stands for, or for younger ones of the same

@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -11,31 +12,45 @@ using namespace tegula::sm;
 using PendingGroups = llvm::MapVector<Operation *, int64_t>;
 
 namespace {
-/// The number of groups that have started since each handle, the least over all paths. A handle is an MMA in flight, or
-/// a buffer that TMA may still read.
+/// Returns the engine whose accesses a handle stands for: an MMA in flight, the copies of a commit group, or a buffer
+/// that TMA may still read. `none` for any other value.
+Engine engineOf(Value handle) {
+  return TypeSwitch<Type, Engine>(handle.getType())
+      .Case([](InflightType) { return Engine::tensorCores; })
+      .Case([](CopiesType) { return Engine::cpAsync; })
+      .Case([](SharedType) { return Engine::tma; })
+      .Default(Engine::none);
+}
+
+/// The number of groups that have started since each handle, the least over all paths.
 class Ages {
 public:
   /// Starts a group. Those of the same engine grow older.
   void start(Value handle) {
-    grow(isOfMma(handle));
+    grow(engineOf(handle));
     ages_[handle] = 0;
   }
+  /// Adds a handle of the group that starts next.
+  void startWithNext(Value handle) { ages_[handle] = -1; }
   /// Starts a group that nothing waits for.
-  void growStores() { grow(/*areOfMmas=*/false); }
+  void grow(Engine engine) {
+    for (auto &[handle, age] : ages_)
+      age += engineOf(handle) == engine;
+  }
   /// Ends the stores from a buffer.
   void end(Value buffer) { ages_.erase(buffer); }
   void endAllStores() {
     for (Value handle : llvm::to_vector(llvm::make_first_range(ages_)))
-      if (!isOfMma(handle))
+      if (engineOf(handle) == Engine::tma)
         ages_.erase(handle);
   }
   bool isPending(Value buffer) const { return ages_.contains(buffer); }
   int64_t of(Value handle) const { return ages_.lookup(handle); }
-  /// Lets each of `heirs` stand for the MMA in flight that one of `values` stands for.
+  /// Lets each of `heirs` stand for the MMA or the copies in flight that one of `values` stands for.
   void handOn(ValueRange heirs, ValueRange values) {
     const SmallVector<int64_t> ages = llvm::map_to_vector(values, [&](Value value) { return of(value); });
     for (auto [heir, age] : llvm::zip_equal(heirs, ages))
-      if (isa<InflightType>(heir.getType()))
+      if (engineOf(heir) != Engine::none)
         ages_[heir] = age;
   }
   void addPath(const Ages &path) {
@@ -46,12 +61,6 @@ public:
   bool operator==(const Ages &other) const { return ages_ == other.ages_; }
 
 private:
-  static bool isOfMma(Value handle) { return isa<InflightType>(handle.getType()); }
-  void grow(bool areOfMmas) {
-    for (auto &[handle, age] : ages_)
-      age += isOfMma(handle) == areOfMmas;
-  }
-
   DenseMap<Value, int64_t> ages_;
 };
 
@@ -86,13 +95,15 @@ private:
     else if (auto store = dyn_cast<TmaStoreOp>(op))
       ages_.start(tile::rootOf(store.getShared()));
     else if (isa<TmaCommitOp>(op))
-      ages_.growStores();
+      ages_.grow(Engine::tma);
+    else if (auto commit = dyn_cast<CommitOp>(op))
+      commit.getJoinsNext() ? ages_.startWithNext(commit.getCopies()) : ages_.start(commit.getCopies());
     else if (auto add = dyn_cast<TmaAddOp>(op))
       ages_.start(tile::rootOf(add.getShared()));
-    else if (auto await = dyn_cast<AwaitOp>(op))
-      addWait(op, await.getHandle());
     else if (auto wait = dyn_cast<TmaStoreWaitOp>(op))
       addStoreWait(wait);
+    else if (isa<AwaitOp, WaitOp>(op))
+      llvm::for_each(op->getOperands(), [&](Value handle) { addWait(op, handle); });
     else
       visitRegions(op);
   }

@@ -32,6 +32,9 @@ inline AllocOp allocOf(mlir::Value tile) { return tile::rootOf(tile).getDefining
 /// Returns the ops that let TMA store or add a buffer.
 llvm::SmallVector<mlir::Operation *> tmaReadersOf(mlir::Value buffer);
 
+/// Returns the commit of a copy: the next one after it in its block, or in a block around it. Null if there is none.
+CommitOp commitOf(CopyInOp copy);
+
 /// Returns the op that makes a channel.
 inline ChannelOp channelOf(mlir::Value channel) { return channel.getDefiningOp<ChannelOp>(); }
 

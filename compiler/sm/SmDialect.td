@@ -129,6 +129,15 @@ def Sm_InflightType : TypeDef<Sm_Dialect, "Inflight"> {
   let assemblyFormat = "`<` $tile `>`";
 }
 
+def Sm_CopiesType : TypeDef<Sm_Dialect, "Copies"> {
+  let mnemonic = "copies";
+  let summary = "the copies of one commit group, which may still be in flight";
+  let description = [{
+    An `sm.commit` makes it and any number of `sm.wait` name it. A loop may carry it. It takes no register.
+  }];
+  let builderCall = "$_builder.getType<CopiesType>()";
+}
+
 def Sm_ChannelType : TypeDef<Sm_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "a ring of slots through which warps pass tiles, or work indices, to other warps";

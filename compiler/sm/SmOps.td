@@ -329,13 +329,34 @@ def Sm_CopyInOp : Sm_Op<"copy_in", [Sm_Async]> {
 
 def Sm_CommitOp : Sm_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "closes the commit group of all copies that this thread has started since its last commit";
-  let assemblyFormat = "attr-dict";
+  let description = [{
+    The result stands for the copies. With `joins_next`, the group stays open until the next commit, which adds its
+    copies.
+
+    ```mlir
+    %k_copies = sm.commit
+    %q_copies = sm.commit joins_next
+    ```
+  }];
+  let arguments = (ins UnitAttr:$joins_next);
+  let results = (outs Sm_CopiesType:$copies);
+  let assemblyFormat = "(`joins_next` $joins_next^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
-  let summary = "waits until at most `pending` commit groups of this thread are unfinished";
-  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending);
-  let assemblyFormat = "$pending attr-dict";
+  let summary = "waits until the copies of commit groups of this thread are finished";
+  let description = [{
+    Groups finish in the order of their commits. `pending` is the number of younger groups that may still be in flight.
+    `count-waits` sets it; without it, none may.
+
+    ```mlir
+    sm.wait %q_copies, %k_copies pending 1
+    ```
+  }];
+  let arguments = (ins Variadic<Sm_CopiesType>:$copies,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
+  let assemblyFormat = "$copies (`pending` $pending^)? attr-dict";
 }
 
 def Sm_WriteOp : Sm_Op<"write"> {

@@ -179,6 +179,20 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
+LogicalResult CommitOp::verify() {
+  if (!getJoinsNext())
+    return success();
+  for (Operation *op = (*this)->getNextNode(); op; op = op->getNextNode()) {
+    if (isa<CommitOp>(op))
+      return success();
+    for (Operation *wait : getCopies().getUsers())
+      if (op->isAncestor(wait))
+        return wait->emitOpError("waits for copies whose group is still open").attachNote(getLoc())
+               << "their 'sm.commit' joins the next one";
+  }
+  return emitOpError("joins the next commit, but no 'sm.commit' follows in its block");
+}
+
 LogicalResult MmaOp::verify() {
   ArrayRef<int64_t> shape = getResult().getType().getShape();
   if (shape.size() != 2)

@@ -61,7 +61,7 @@ Value *intrinsic(IRBuilder<> &builder, Random &random, Scope &scope, Type *type)
   static constexpr Intrinsic::ID kFunnel[] = {Intrinsic::fshl, Intrinsic::fshr};
   if (random.percent(15))
     return builder.CreateIntrinsic(Intrinsic::abs, {type}, {scope.value(type), builder.getFalse()});
-  if (bits == 32 && random.percent(30))
+  if ((bits == 8 || bits == 16 || bits == 32) && random.percent(30))
     return builder.CreateIntrinsic(random.of(kFunnel), {type},
                                    {scope.value(type), scope.value(type), scope.value(type)});
   const bool isWhole = bits == 16 || bits == 32 || bits == 64;

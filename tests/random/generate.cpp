@@ -58,10 +58,14 @@ public:
   }
 
 private:
-  // Sizes and tensors.
+  // Types, sizes and tensors.
+
+  DType anyNarrow() { return c_.of({bf16, f16, e4m3}); }
+  /// Returns the narrow type of most of the program's tiles, or another one.
+  DType narrowType() { return c_.chance(80) ? small_ : anyNarrow(); }
 
   void drawSizes() {
-    small_ = c_.of({bf16, f16});
+    small_ = anyNarrow();
     const uint32_t style = c_.below(10);
     if (style < 5)
       sizes_ = {16, 32, 64};
@@ -410,13 +414,13 @@ private:
     case 10:
       return cumsum(x);
     default:
-      return castTo(f32, castTo(small_, x));
+      return castTo(f32, castTo(narrowType(), x));
     }
   }
 
   Known dot(int64_t m, int64_t n, int depth) {
     ++dots_;
-    const DType dtype = c_.chance(85) ? small_ : c_.of({f32, bf16, f16});
+    const DType dtype = c_.chance(90) ? narrowType() : f32;
     const int64_t k = size();
     const Known a = matrix(dtype, m, k, depth - 1), b = matrix(dtype, k, n, depth - 1);
     Node node{.op = Op::dot, .dtype = f32, .shape = {m, n}, .operands = {a.id, b.id}};
@@ -441,7 +445,7 @@ private:
       return drawn(Op::randomNumber, m, n);
     if (c_.chance(15))
       return emit({.op = Op::fill, .dtype = f32, .shape = {m, n}, .number = 0.5});
-    return castTo(f32, load(small_, {m, n}));
+    return castTo(f32, load(narrowType(), {m, n}));
   }
 
   Known matrix(DType dtype, int64_t m, int64_t n, int depth) {
@@ -451,7 +455,9 @@ private:
   }
 
   Known narrow(DType dtype, int64_t m, int64_t n, int depth) {
-    const uint32_t kind = c_.below(11);
+    const uint32_t kind = c_.below(12);
+    if (kind == 11)
+      return castTo(dtype, matrix(anyNarrow(), m, n, depth - 1));
     if (kind == 10 && n <= 128)
       return columns(dtype, m, n, depth);
     if (kind < 4)
@@ -678,6 +684,7 @@ private:
 
   void softmax() {
     const int64_t m = case_.blockRows, n = size(), d = size();
+    const DType weights = sizeOf(small_) == 2 ? small_ : c_.of({bf16, f16}); // The language takes no narrower ones.
     const Known state = emit({.op = Op::softmax, .dtype = f32, .shape = {m, d}});
     loopOver([&] {
       Known scores = c_.chance(70) && dots_ < kMaxDots ? dot(m, n, 2) : matrix(f32, m, n, 2);
@@ -687,8 +694,8 @@ private:
             emit({.op = Op::constant, .dtype = f32, .number = -std::numeric_limits<double>::infinity()});
         scores = emit({.op = Op::select, .dtype = f32, .shape = {m, n}, .operands = {seen.id, scores.id, hidden.id}});
       }
-      const Known values = matrix(small_, n, d, 2);
-      Node update{.op = Op::update, .dtype = small_, .operands = {scores.id, values.id}, .subject = state.id};
+      const Known values = matrix(weights, n, d, 2);
+      Node update{.op = Op::update, .dtype = weights, .operands = {scores.id, values.id}, .subject = state.id};
       if (c_.chance(30))
         update.operands.push_back(mask(m, n, 0).id);
       emit(std::move(update));
@@ -703,7 +710,7 @@ private:
     if (tile.shape.size() == 2 && c_.chance(15))
       return scatter(tile);
     Node node{.op = Op::store, .dtype = f32, .shape = tile.shape, .operands = {tile.id}};
-    const DType dtype = c_.of({f32, small_});
+    const DType dtype = c_.of({f32, narrowType()});
     Shape shape;
     for (int64_t s : tile.shape)
       shape.push_back(extent(s));
@@ -757,7 +764,7 @@ private:
     node.operands = {tile.id, asMatrix(rows, false).id, asMatrix(columns, true).id};
     if (node.perInstance)
       shape.insert(shape.begin(), case_.instances);
-    node.tensor = addTensor({.dtype = c_.of({f32, small_}), .shape = shape, .written = true});
+    node.tensor = addTensor({.dtype = c_.of({f32, narrowType()}), .shape = shape, .written = true});
     if (node.perInstance)
       chooseRows(node);
     emit(std::move(node));

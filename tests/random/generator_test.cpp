@@ -20,6 +20,17 @@ TEST(Interval, RoundsToTheNearestNumberAndTiesToEven) {
   EXPECT_EQ(rounded(f16, 0x1.8p-24), 0x1p-23);
   EXPECT_EQ(rounded(f16, 65519), 65504);
   EXPECT_EQ(rounded(f16, 65520), INFINITY);
+  EXPECT_EQ(rounded(e4m3, 1 + 0x1p-4), 1);
+  EXPECT_EQ(rounded(e4m3, -1 - 0x3p-4), -1.25);
+  EXPECT_EQ(rounded(e4m3, 0x1p-10), 0);
+  EXPECT_EQ(rounded(e4m3, 0x1.8p-9), 0x1p-8);
+  EXPECT_EQ(rounded(e4m3, -1e30), -448);
+  EXPECT_EQ(rounded(e4m3, INFINITY), 448);
+}
+
+TEST(Interval, StaysUnknownInATypeWithoutInfinity) {
+  EXPECT_TRUE(cast(e4m3, {-INFINITY, INFINITY}).isUnknown()); // It may be NaN.
+  EXPECT_EQ(cast(e4m3, {-INFINITY, 1}).lo, -448);
 }
 
 TEST(Interval, IsExactWhereF32Is) {
@@ -42,6 +53,18 @@ TEST(Sum, IsExactIfNoOrderOfAdditionsRounds) {
     sum.addProduct({0.75, 0.75}, {-0.25, -0.25});
   EXPECT_EQ(sum.total().lo, -12);
   EXPECT_EQ(sum.total().hi, -12);
+}
+
+TEST(Sum, AllowsTheErrorOfItsSignificantBits) {
+  Sum exact(14), rounded(14), wide;
+  exact.add({0x1p13 - 1, 0x1p13 - 1});
+  EXPECT_TRUE(exact.total().isExact());
+  for (Sum *sum : {&rounded, &wide}) {
+    sum->add({0x1p14, 0x1p14});
+    sum->add({1, 1});
+  }
+  EXPECT_TRUE(rounded.total().contains(0x1p14));
+  EXPECT_FALSE(wide.total().contains(0x1p14));
 }
 
 TEST(Sum, ContainsTheResultOfEachOrder) {

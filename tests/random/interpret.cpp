@@ -80,7 +80,8 @@ void join(State &state, const State &other) {
 
 class Interpreter {
 public:
-  explicit Interpreter(const Case &program) : program_(program), results_(size_t(program.ids)) {
+  Interpreter(const Case &program, int e4m3SumBits)
+      : program_(program), e4m3SumBits_(e4m3SumBits), results_(size_t(program.ids)), dtypes_(size_t(program.ids)) {
     for (const Tensor &tensor : program.tensors) {
       std::vector<Interval> elements;
       for (double x : initialElements(tensor))
@@ -131,6 +132,7 @@ private:
       return;
     default:
       results_[size_t(node.id)] = value(node);
+      dtypes_[size_t(node.id)] = node.dtype;
     }
   }
 
@@ -416,10 +418,14 @@ private:
     });
   }
 
+  /// Returns an empty sum of products of numbers of this type.
+  Sum sumOfProducts(DType dtype) const { return Sum(dtype == e4m3 ? e4m3SumBits_ : formatOf(f32).significantBits); }
+
   Tile dot(const Node &node) {
     const Tile &a = operand(node, 0), &b = operand(node, 1);
+    const DType dtype = dtypes_[size_t(node.operands[0])];
     return each(node.shape, [&](const Shape &at) {
-      Sum sum;
+      Sum sum = sumOfProducts(dtype);
       if (node.op == Op::dotOnto)
         sum.add(at2(operand(node, 2), at[0], at[1]));
       for (int64_t k = 0; k < a.shape[1]; ++k)
@@ -492,9 +498,10 @@ private:
       for (int64_t k = 0; k < update.scores.shape[1]; ++k) {
         const Interval score = at2(update.scores, row, k);
         const Interval p = weight(score, reference);
-        const double rounding = update.dtype == bf16 ? 0x1p-8 : update.dtype == f16 ? 0x1p-11 : 0;
         weights.add(p);
-        const double tiny = update.dtype == f16 && p.hi > 0 ? 0x1p-24 : 0;
+        const FloatFormat format = formatOf(update.dtype);
+        const double rounding = std::ldexp(1, -format.significantBits);
+        const double tiny = p.hi > 0 ? std::ldexp(1, format.lowest) : 0;
         const Interval narrow{std::max(0.0, p.lo * (1 - rounding) - tiny), p.hi * (1 + rounding) + tiny};
         weighted.addProduct(select(at2(update.keep, row, k), narrow, {0, 0}), at2(update.values, k, column));
       }
@@ -531,7 +538,9 @@ private:
   }
 
   const Case &program_;
+  int e4m3SumBits_;
   std::vector<Tile> results_;
+  std::vector<DType> dtypes_;
   State state_;
   int64_t instance_ = 0;
 };
@@ -550,6 +559,8 @@ std::vector<double> initialElements(const Tensor &tensor) {
   return elements;
 }
 
-std::vector<std::vector<Interval>> interpret(const Case &program) { return Interpreter(program).run(); }
+std::vector<std::vector<Interval>> interpret(const Case &program, int e4m3SumBits) {
+  return Interpreter(program, e4m3SumBits).run();
+}
 
 } // namespace tegula::random_programs

@@ -12,7 +12,8 @@ namespace tegula::random_programs {
 /// Returns the elements of a tensor before the launch, in C order. The tensor's type represents each of them.
 std::vector<double> initialElements(const Tensor &tensor);
 
-/// Returns the elements of all tensors after the launch, in C order.
-std::vector<std::vector<Interval>> interpret(const Case &program);
+/// Returns the elements of all tensors after the launch, in C order. Sums of products of e4m3 numbers may have
+/// `e4m3SumBits` significant bits.
+std::vector<std::vector<Interval>> interpret(const Case &program, int e4m3SumBits = 24);
 
 } // namespace tegula::random_programs

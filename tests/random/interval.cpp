@@ -39,21 +39,35 @@ Interval ordered(double a, double b) {
 
 Interval hull(Interval a, Interval b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
 
+FloatFormat formatOf(DType dtype) {
+  switch (dtype) {
+  case DType::e4m3:
+    return {.significantBits = 4, .lowest = -9, .largest = 448, .hasInfinity = false};
+  case DType::f16:
+    return {.significantBits = 11, .lowest = -24, .largest = 65504, .hasInfinity = true};
+  case DType::bf16:
+    return {.significantBits = 8, .lowest = -133, .largest = 0x1.fep127, .hasInfinity = true};
+  default:
+    return {.significantBits = 24, .lowest = -149, .largest = 0x1.fffffep127, .hasInfinity = true};
+  }
+}
+
 double rounded(DType dtype, double x) {
-  if (dtype == f32)
-    return static_cast<float>(x);
-  if ((dtype != bf16 && dtype != f16) || x == 0 || !std::isfinite(x))
+  if (x == 0 || std::isnan(x))
     return x;
-  const int bits = dtype == bf16 ? 8 : 11, lowest = dtype == bf16 ? -133 : -24;
-  const double largest = dtype == bf16 ? 0x1.fep127 : 65504;
-  const int exponent = std::max(std::ilogb(x) - bits + 1, lowest);
+  const FloatFormat format = formatOf(dtype);
+  if (std::isinf(x))
+    return std::copysign(format.overflow(), x);
+  const int exponent = std::max(std::ilogb(x) - format.significantBits + 1, format.lowest);
   const double result = std::ldexp(std::nearbyint(std::ldexp(x, -exponent)), exponent);
-  return std::abs(result) > largest ? std::copysign(kInfinity, x) : result;
+  return std::abs(result) > format.largest ? std::copysign(format.overflow(), x) : result;
 }
 
 Interval inF32(Interval x) { return {down(x.lo), up(x.hi)}; }
 
-Interval cast(DType dtype, Interval x) { return {rounded(dtype, x.lo), rounded(dtype, x.hi)}; }
+Interval cast(DType dtype, Interval x) {
+  return x.isUnknown() ? x : Interval{rounded(dtype, x.lo), rounded(dtype, x.hi)};
+}
 
 Interval operator+(Interval a, Interval b) {
   Interval sum = ordered(a.lo + b.lo, a.hi + b.hi);
@@ -108,11 +122,12 @@ void Sum::addProduct(Interval a, Interval b) { add(exactProduct(a, b)); }
 Interval Sum::total() const {
   if (std::isnan(lo_) || std::isnan(hi_))
     return {-kInfinity, kInfinity};
-  const bool isExact = lo_ == hi_ && (magnitude_ == 0 || (unit_ > 0 && magnitude_ / unit_ <= 0x1p23));
+  const double lastBit = std::ldexp(1, 1 - significantBits_);
+  const bool isExact = lo_ == hi_ && (magnitude_ == 0 || (unit_ > 0 && magnitude_ / unit_ <= 1 / lastBit));
   if (isExact)
     return {lo_, hi_};
-  // Each addition may cut off what is below the last bit of f32.
-  const double slack = double(terms_ + 1) * 0x1p-23 * magnitude_;
+  // Each addition may cut off what is below the last bit of the sum.
+  const double slack = double(terms_ + 1) * lastBit * magnitude_;
   return inF32({lo_ - slack, hi_ + slack});
 }
 

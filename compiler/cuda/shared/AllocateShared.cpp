@@ -22,43 +22,58 @@ using LocBuilder = ImplicitLocOpBuilder;
 //===-- Copies ---------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A commit group of copies into one buffer, followed from its commit on.
+/// Returns true if the group of `commit` is finished after the wait: some copies that the wait names belong to this
+/// group or to younger ones.
+bool covers(sm::WaitOp wait, sm::CommitOp commit) {
+  auto isInYounger = [&](Operation *copy) {
+    sm::CommitOp other = sm::commitOf(cast<sm::CopyInOp>(copy));
+    Operation *inBlock = commit->getBlock()->findAncestorOpInBlock(*other);
+    return inBlock && !inBlock->isBeforeInBlock(commit);
+  };
+  return llvm::any_of(wait.getCopies(), [&](Value handle) {
+    SmallVector<Operation *, 2> copies = sm::startersOf(handle);
+    return !copies.empty() && llvm::all_of(copies, isInYounger);
+  });
+}
+
+void waitBefore(Operation *op, sm::CommitOp commit) {
+  OpBuilder b(op);
+  sm::WaitOp::create(b, commit.getLoc(), commit.getCopies(), /*pending=*/IntegerAttr());
+}
+
+/// A commit group of one copy, followed from its commit on.
 class Group {
 public:
   Group(sm::CommitOp commit, sm::CopyInOp copy) : commit_(commit), copy_(copy) {}
 
-  /// Inserts a wait before the first op in the rest of the block that needs the copies to be finished.
-  void waitForUse() {
-    if (Operation *early = searchRestOfBlock()) {
-      LocBuilder b(commit_.getLoc(), early);
-      sm::WaitOp::create(b, youngerGroups_);
-    }
+  /// Inserts a wait before the first op in the rest of the block that needs the copy to be finished. Waits that come
+  /// first and cover the group name it instead, also those in regions. Returns true if a wait of the block names it.
+  bool waitForUse() {
+    Operation *end = findEnd(restOfBlock());
+    if (end && !isa<sm::WaitOp>(end))
+      waitBefore(end, commit_);
+    return end;
   }
 
-  /// Joins this group with the next one if no wait serves this group alone.
+  /// Joins this group with the next one if each wait that names this group covers the next one, too.
   void joinNext() {
     auto rest = restOfBlock();
     auto next = llvm::find_if(rest, llvm::IsaPred<sm::CommitOp>);
-    if (next == rest.end() || isWaitedForAlone(rest.begin(), rest.end(), /*younger=*/0))
-      return;
-    commit_.erase();
-    commit_ = cast<sm::CommitOp>(*next);
+    auto coversNext = [&](Operation *wait) { return covers(cast<sm::WaitOp>(wait), cast<sm::CommitOp>(*next)); };
+    SmallVector<Operation *, 2> waits = sm::endersOf(commit_.getCopies());
+    commit_.setJoinsNext(!waits.empty() && next != rest.end() && llvm::all_of(waits, coversNext));
   }
 
-  /// Inserts a wait after the last use, if all uses are in loops that wait themselves. The copies then finish even if a
+  /// Inserts a wait after the last use, if all uses are in loops that wait themselves. The copy then finishes even if a
   /// loop runs zero times.
-  void waitBehindUses() {
-    if (searchRestOfBlock() || finished_)
-      return;
+  void waitAfterUses() {
     Operation *last = commit_;
     for (Operation *user : copy_.getShared().getUsers()) {
       Operation *inBlock = commit_->getBlock()->findAncestorOpInBlock(*user);
       if (inBlock && last->isBeforeInBlock(inBlock))
         last = inBlock;
     }
-    auto between = llvm::make_range(restOfBlock().begin(), std::next(last->getIterator()));
-    LocBuilder b(commit_.getLoc(), last->getNextNode());
-    sm::WaitOp::create(b, llvm::count_if(between, llvm::IsaPred<sm::CommitOp>));
+    waitBefore(last->getNextNode(), commit_);
   }
 
 private:
@@ -66,35 +81,17 @@ private:
     return llvm::make_range(std::next(commit_->getIterator()), commit_->getBlock()->end());
   }
 
-  Operation *searchRestOfBlock() {
-    youngerGroups_ = 0;
-    finished_ = false;
-    auto rest = restOfBlock();
-    return firstEarlyUse(rest.begin(), rest.end());
-  }
-
-  /// Returns true if some wait covers this group but not the next one, or counts this group among those that may still
-  /// run.
-  static bool isWaitedForAlone(Block::iterator begin, Block::iterator end, int64_t younger) {
-    for (Operation &op : llvm::make_range(begin, end)) {
-      younger += isa<sm::CommitOp>(op);
-      if (auto wait = dyn_cast<sm::WaitOp>(op))
-        return static_cast<int64_t>(wait.getPending()) >= younger;
-      for (Region &region : op.getRegions())
-        if (!region.empty() && isWaitedForAlone(region.front().begin(), region.front().end(), younger))
-          return true;
-    }
-    return false;
-  }
-
-  Operation *firstEarlyUse(Block::iterator begin, Block::iterator end) {
-    for (auto op = begin; op != end && !finished_; ++op) {
-      if (isa<sm::CommitOp>(*op))
-        ++youngerGroups_;
-      else if (auto wait = dyn_cast<sm::WaitOp>(*op))
-        finished_ = static_cast<int64_t>(wait.getPending()) <= youngerGroups_;
-      else if (readsCopy(*op) || overwritesSource(*op) || hasEarlyUse(*op))
-        return &*op;
+  /// Returns the first of `ops` that needs the copy to be finished, or a wait that covers the group and comes first.
+  Operation *findEnd(llvm::iterator_range<Block::iterator> ops) {
+    for (Operation &op : ops) {
+      auto wait = dyn_cast<sm::WaitOp>(op);
+      if (wait && covers(wait, commit_)) {
+        if (!llvm::is_contained(wait.getCopies(), commit_.getCopies()))
+          wait.getCopiesMutable().append(commit_.getCopies());
+        return wait;
+      }
+      if (readsCopy(op) || overwritesSource(op) || hasEarlyUse(op))
+        return &op;
     }
     return nullptr;
   }
@@ -107,17 +104,18 @@ private:
     });
   }
 
-  /// Commits and waits in a region do not count after the region, because it may not run.
+  /// Waits in a region do not count after the region, because it may not run.
   bool hasEarlyUse(Operation &op) {
     return llvm::any_of(op.getRegions(), [&](Region &region) {
-      return !region.empty() && Group(*this).firstEarlyUse(region.front().begin(), region.front().end());
+      if (region.empty())
+        return false;
+      Operation *end = findEnd(llvm::make_range(region.front().begin(), region.front().end()));
+      return end && !isa<sm::WaitOp>(end);
     });
   }
 
   sm::CommitOp commit_;
   sm::CopyInOp copy_;
-  int64_t youngerGroups_ = 0;
-  bool finished_ = false;
 };
 } // namespace
 
@@ -141,7 +139,8 @@ static void lowerSharedLoads(Operation *root) {
   for (Group &group : llvm::reverse(groups))
     group.joinNext();
   for (Group &group : llvm::reverse(groups))
-    group.waitBehindUses();
+    if (!group.waitForUse())
+      group.waitAfterUses();
 }
 
 //===-- Tiles from registers -------------------------------------------------------------------------------------===//

@@ -4,6 +4,7 @@
 #include "compiler/sm/PendingGroups.h"
 
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_COUNTWAITS
@@ -16,12 +17,9 @@ using namespace tegula;
 namespace {
 struct CountWaits : cuda::impl::CountWaitsBase<CountWaits> {
   void runOnOperation() override {
-    for (auto [op, pending] : sm::pendingGroups(getOperation())) {
-      if (auto await = dyn_cast<sm::AwaitOp>(op))
-        await.setPending(pending);
-      else
-        cast<sm::TmaStoreWaitOp>(op).setPending(pending);
-    }
+    for (auto [op, pending] : sm::pendingGroups(getOperation()))
+      TypeSwitch<Operation *>(op).Case<sm::AwaitOp, sm::WaitOp, sm::TmaStoreWaitOp>(
+          [&](auto wait) { wait.setPending(pending); });
   }
 };
 } // namespace

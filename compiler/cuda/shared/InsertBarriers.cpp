@@ -167,38 +167,13 @@ static bool isBarrier(Operation *op) { return sm::orderOf(op).meeting == sm::Mee
 
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 
-/// Returns the loop that reads a ring and waits for all copies into it, or null.
-static Operation *loopOf(Value ring) {
-  for (Operation *slot : ring.getUsers())
-    for (Operation *user : slot->getUsers())
-      if (!isa<sm::CopyInOp>(user))
-        return slot->getParentOfType<LoopLikeOpInterface>();
-  return nullptr;
-}
-
-static bool mayEndAt(sm::CopyInOp copy, sm::WaitOp wait) {
-  auto slot = copy.getShared().getDefiningOp<sm::SlotOp>();
-  Operation *loop = slot ? loopOf(slot.getRing()) : nullptr;
-  return !loop || loop->isAncestor(wait);
-}
-
 /// Returns the accesses that `op` waits for.
 static Accesses endedBy(Operation *op) {
   Accesses ended;
-  auto addAll = [&](Operation *starter) {
-    for (const sm::Access &access : sm::accessesOf(starter))
-      ended.add(placed(starter, access));
-  };
-  const sm::Order order = sm::orderOf(op);
-  if (auto wait = dyn_cast<sm::WaitOp>(op))
-    wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
-      if (mayEndAt(copy, wait))
-        addAll(copy);
-    });
-  else if (order.ends == sm::Engine::tensorCores)
-    llvm::for_each(sm::startersOf(order.handle), addAll);
-  else if (auto wait = dyn_cast<sm::TmaStoreWaitOp>(op); wait && wait.getShared())
-    llvm::for_each(sm::tmaReadersOf(wait.getShared()), addAll);
+  for (Value handle : sm::orderOf(op).handles)
+    for (Operation *starter : sm::startersOf(handle))
+      for (const sm::Access &access : sm::accessesOf(starter))
+        ended.add(placed(starter, access));
   return ended;
 }
 
@@ -334,26 +309,18 @@ static bool mayComeAfter(Operation *op, const Accesses &ended) {
 }
 
 /// Moves the wait down to the last barrier before the first op that needs it, so that the copies have more time.
-/// Younger groups may still run then, too.
 static void postpone(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   Operation *place = nullptr;
-  int64_t younger = 0, pending = 0;
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
     auto barrier = dyn_cast<sm::BarrierOp>(op);
-    if (barrier && !barrier.getWarp()) {
+    if (barrier && !barrier.getWarp())
       place = op;
-      pending = wait.getPending() + younger;
-    } else if (isa<sm::CommitOp>(op)) {
-      ++younger;
-    } else if (!barrier && !mayComeAfter(op, ended)) {
+    else if (!barrier && !isa<sm::CommitOp>(op) && !mayComeAfter(op, ended))
       break;
-    }
   }
-  if (!place)
-    return;
-  wait->moveBefore(place);
-  wait.setPending(pending);
+  if (place)
+    wait->moveBefore(place);
 }
 
 /// Returns true if an engine reads, in the asynchronous proxy, what lanes have written to shared memory.

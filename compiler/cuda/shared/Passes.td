@@ -23,8 +23,8 @@ def PipelineCopies : OrderedPass<"pipeline-copies", "::mlir::ModuleOp"> {
 
     The load gets a ring of `tile.num_stages` buffers (default 2), and the loop counts its slots in an i32. The copies
     of the first stages - 1 iterations start before the loop. Each iteration waits for its own tile, then starts a later
-    copy. All loads of a loop share one commit group. The loop waits for all copies into its rings. With one stage, the
-    copies of an iteration start together at its top.
+    copy. All loads of a loop share one commit group. The loop carries the groups in flight, the oldest first, and waits
+    for all copies into its rings. With one stage, the copies of an iteration start together at its top.
 
     An example with three stages, abridged from tests/pipeline-copies.mlir (`@three_stages`). Before:
 
@@ -39,13 +39,14 @@ def PipelineCopies : OrderedPass<"pipeline-copies", "::mlir::ModuleOp"> {
 
     ```mlir
     %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
-    ...                                                // copies of two iterations, an sm.commit after each
-    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero, %slot = %c0_i32) {
-      sm.wait 1
+    ...                                                // copies of two iterations, in the groups %g0 and %g1
+    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero, %old = %g0, %young = %g1, %slot = %c0_i32) {
+      sm.wait %old
       scf.if %exists { sm.copy_in %k[%next, %c0] [64, 64], %free_slot }
-      sm.commit
+      %g2 = sm.commit
       %t = sm.slot %ring[%slot]
       %s = sm.mma %t, %t depth 64 acc %sum
+      scf.yield %s, %young, %g2, %next_slot
     }
     ```
   }];
@@ -71,9 +72,9 @@ def AllocateShared : OrderedPass<"allocate-shared"> {
   let summary = "gives each tile in shared memory a buffer, and each copy a wait";
   let description = [{
     `sm.load_shared` becomes alloc, `copy_in` and commit in its place. A wait comes before the first op of its block
-    that reads the buffer or writes the tensor. Commit groups finish in order, so a wait names how many younger groups
-    may still run. No wait is needed if a later wait on the way to the reader covers the group. Copies before a
-    pipelined loop join the loop's first group. Because the loop may run zero times, a wait follows it.
+    that reads the buffer or writes the tensor. Commit groups finish in order, so a wait for a younger group on the way
+    to that op covers this group, too: it then names both. A group joins the next one if each wait that names it covers
+    both, as for copies before a pipelined loop. Because the loop may run zero times, a wait follows it.
 
     `sm.to_shared` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
     `sm.convert` and `sm.reshape` become alloc, write and read.
@@ -137,10 +138,9 @@ def PlanShared : OrderedPass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "assigns an offset in shared memory to each buffer, and named barriers to roles";
   let description = [{
     Buffers whose live ranges do not overlap share memory. A live range goes from the first to the last access. It
-    covers a whole loop if the alloc is outside the loop and an access inside. After a `copy_in` it extends to a wait
-    that covers the copy on every path; a ring is exempt, because its loop waits for all copies. Large buffers are
-    placed first: at the offset of a buffer of the same size if possible, otherwise at the lowest free offset. The pass
-    sets `tile.shared_bytes` on the module.
+    covers a whole loop if the alloc is outside the loop and an access inside. After a `copy_in` it extends to the waits
+    that name its commit group. Large buffers are placed first: at the offset of a buffer of the same size if possible,
+    otherwise at the lowest free offset. The pass sets `tile.shared_bytes` on the module.
 
     A role fills slots of a channel early, so the buffer of a channel is in use from the start of the roles. Each role
     of more than one warp gets a named barrier, then each warpgroup of a role with turns, then the channels by_barriers.
@@ -296,12 +296,13 @@ def PlaceFences : OrderedPass<"place-fences"> {
 }
 
 def CountWaits : OrderedPass<"count-waits"> {
-  let summary = "counts, for each wait, the younger MMAs or stores that may still run";
+  let summary = "counts, for each wait, the younger MMAs, copies or stores that may still run";
   let description = [{
     MMAs finish in the order in which they start. An `sm.await` therefore names how many of those that started after its
     own may still run: as many as have started on every path from the start of its MMA to the await. Loops that carry an
-    MMA in flight are followed; a path that is not known counts 0. An `sm.tma_store_wait` names in the same way how many
-    stores of other buffers may still run. Example (`@two_in_flight` in tests/count-waits.mlir):
+    MMA in flight are followed; a path that is not known counts 0. An `sm.wait` names in the same way how many younger
+    commit groups of copies may still be in flight, and an `sm.tma_store_wait` how many stores of other buffers. Example
+    (`@two_in_flight` in tests/count-waits.mlir):
 
     ```mlir
     %f = sm.wgmma %q, %k depth 64
@@ -311,7 +312,7 @@ def CountWaits : OrderedPass<"count-waits"> {
     ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
-  let needs = ["sm.tma_store_wait"];
+  let needs = ["sm.wait", "sm.tma_store_wait"];
 }
 
 #endif

@@ -82,11 +82,15 @@ public:
       (void)addOperands(fetch, loop_, slice_);
     LocBuilder b(loop_.getLoc(), loop_);
     makeRings(b);
+    SmallVector<Value> first;
     for (int64_t stage = 0; stage + 1 < stages_; ++stage)
-      copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage));
+      first.push_back(copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage)));
     Value distance = ahead(b, integer(b, loop_.getStep().getType(), 0), stages_ - 1);
-    Value slot = carrySlot(b);
-    rewriteBody(slot, distance);
+    first.push_back(integer(b, b.getI32Type(), 0));
+    IRRewriter rewriter(b.getContext());
+    (void)loop_.replaceWithAdditionalYields(
+        rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+        [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) { return rewriteBody(carried, distance); });
   }
 
 private:
@@ -111,8 +115,8 @@ private:
   }
 
   /// Emits the copies of the iteration at `variable`, guarded by a test that there is such an iteration, and their
-  /// commit.
-  void copyGroup(LocBuilder &b, Value variable, Value slot) {
+  /// commit. Returns the commit group.
+  Value copyGroup(LocBuilder &b, Value variable, Value slot) {
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, variable, loop_.getUpperBound());
     scf::IfOp::create(b, exists, [&](OpBuilder &then, Location loc) {
       IRMapping map;
@@ -129,7 +133,7 @@ private:
       }
       scf::YieldOp::create(then, loc);
     });
-    sm::CommitOp::create(b);
+    return sm::CommitOp::create(b);
   }
 
   /// Returns the slot `step` after `slot` in a ring, in which slot `end` is followed by slot `start`.
@@ -139,36 +143,31 @@ private:
     return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
   }
 
-  /// Lets the loop carry its slot number and returns the slot of the iteration.
-  Value carrySlot(LocBuilder &b) {
-    Value slot;
-    auto nextSlot = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> args) -> SmallVector<Value> {
-      LocBuilder b(loc, end);
-      slot = args.front();
-      return {beside(b, slot, 1, stages_ - 1, 0)};
-    };
-    IRRewriter rewriter(b.getContext());
-    loop_ =
-        cast<scf::ForOp>(*loop_.replaceWithAdditionalYields(rewriter, integer(b, b.getI32Type(), 0), false, nextSlot));
-    return slot;
-  }
+  static void waitFor(LocBuilder &b, Value copies) { sm::WaitOp::create(b, copies, /*pending=*/IntegerAttr()); }
 
   /// Emits the wait for the tiles of the iteration, and the copies of a later iteration. They go to the slot that the
   /// previous iteration has read. A ring of one slot is filled for the iteration itself. Then replaces the loads by
-  /// slots.
-  void rewriteBody(Value slot, Value distance) {
+  /// slots. The loop carries the commit groups in flight, the oldest first, and the slot of the iteration. Returns
+  /// their next values.
+  SmallVector<Value> rewriteBody(ArrayRef<BlockArgument> carried, Value distance) {
     auto b = LocBuilder::atBlockBegin(loop_.getLoc(), loop_.getBody());
+    SmallVector<Value> groups(carried.drop_back());
+    Value slot = carried.back();
     if (stages_ > 1)
-      sm::WaitOp::create(b, stages_ - 2);
+      waitFor(b, groups.front());
     Value variable = b.createOrFold<arith::AddIOp>(loop_.getInductionVar(), distance);
-    copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1));
+    groups.push_back(copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1)));
     if (stages_ == 1)
-      sm::WaitOp::create(b, 0);
+      waitFor(b, groups.front());
     for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
       b.setInsertionPoint(fetch);
       fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());
       fetch.erase();
     }
+    b.setInsertionPoint(loop_.getBody()->getTerminator());
+    SmallVector<Value> next(llvm::drop_begin(groups));
+    next.push_back(beside(b, slot, 1, stages_ - 1, 0));
+    return next;
   }
 
   scf::ForOp loop_;

@@ -58,12 +58,8 @@ private:
         addUses(user->getResult(0), alloc, liveRange);
       if (isa<sm::TmaAddOp>(user)) // TMA reads the buffer later, and only the next addition waits for it.
         liveRange.include(spans_.at(user->getParentOfType<sm::RolesOp>()));
-      auto async = dyn_cast<sm::AsyncOpInterface>(user);
-      // No wait to look for: the loop that reads a ring waits for all copies into it.
-      if (async && async.getEngine() == sm::Engine::cpAsync && !buffer.getDefiningOp<sm::SlotOp>())
-        addUntilFinished(user, liveRange);
-      if (auto product = dyn_cast<sm::AsyncProduct>(user); product && product.getHandle())
-        addUntilWait(product, alloc, liveRange);
+      if (Value handle = handleOf(user))
+        addUntilWait(handle, alloc, liveRange);
     }
   }
 
@@ -82,9 +78,19 @@ private:
     return op && llvm::any_of(op.getEvents(), [](const sm::RoleEvent &event) { return event.isOfWriter(); });
   }
 
-  /// Extends a live range to the waits for an MMA, which reads its operands until then.
-  void addUntilWait(sm::AsyncProduct mma, sm::AllocOp alloc, Interval &liveRange) const {
-    for (Operation *end : sm::endersOf(mma.getHandle()))
+  /// Returns what a wait for the accesses of `user` names: an MMA in flight or the copies of a commit group. Otherwise
+  /// null.
+  static Value handleOf(Operation *user) {
+    if (auto product = dyn_cast<sm::AsyncProduct>(user))
+      return product.getHandle();
+    auto copy = dyn_cast<sm::CopyInOp>(user);
+    sm::CommitOp commit = copy ? sm::commitOf(copy) : sm::CommitOp();
+    return commit ? commit.getCopies() : Value();
+  }
+
+  /// Extends a live range to the waits for an MMA, which reads its operands until then, or for a copy.
+  void addUntilWait(Value handle, sm::AllocOp alloc, Interval &liveRange) const {
+    for (Operation *end : sm::endersOf(handle))
       liveRange.include(spans_.at(inLoopOf(alloc, end)));
   }
 
@@ -96,22 +102,6 @@ private:
       if (isa<LoopLikeOpInterface>(op))
         outermost = op;
     return outermost;
-  }
-
-  /// Extends a live range from a copy to a wait that covers it. Waits in regions do not count, because they may not
-  /// run.
-  void addUntilFinished(Operation *copy, Interval &liveRange) const {
-    int64_t groups = 0;
-    for (Operation *op = copy; !isa<func::FuncOp>(op); op = op->getParentOp()) {
-      liveRange.include(spans_.at(op));
-      for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
-        liveRange.include(spans_.at(next));
-        auto wait = dyn_cast<sm::WaitOp>(next);
-        if (wait && static_cast<int64_t>(wait.getPending()) < groups)
-          return;
-        groups += isa<sm::CommitOp>(next);
-      }
-    }
   }
 
   int64_t next_ = 0;

@@ -155,8 +155,9 @@ LogicalResult Threads::lowerFor(scf::ForOp loop) {
 
 /// Returns the type of a register and the number of registers of a value.
 static std::pair<Type, unsigned> registersOf(Type type) {
-  auto tile = dyn_cast<RankedTensorType>(type);
-  return tile ? std::pair(tile.getElementType(), registerCount(tile)) : std::pair(type, 1u);
+  if (auto tile = dyn_cast<RankedTensorType>(type))
+    return {tile.getElementType(), registerCount(tile)};
+  return {type, isa<sm::CopiesType>(type) ? 0 : 1};
 }
 
 LogicalResult Threads::lowerWhile(scf::WhileOp loop) {

@@ -60,6 +60,24 @@ define ptx_kernel void @reversed(i32 %a, i32 %b, i64 %c) {
   ret void
 }
 
+; LLVM makes such an intrinsic where one number of each of two pairs of e4m3 numbers becomes a new pair.
+; CHECK-LABEL: .visible .entry rotated(
+define ptx_kernel void @rotated(i32 %a) {
+  ; CHECK: cvt.u16.u32 %rs[[A:[0-9]+]], %r{{[0-9]+}};
+  ; CHECK-NEXT: cvt.u32.u16 %r[[HIGH:[0-9]+]], %rs[[A]];
+  ; CHECK-NEXT: cvt.u32.u16 %r[[LOW:[0-9]+]], %rs[[A]];
+  ; CHECK-NEXT: shl.b32 %r[[SHIFTED:[0-9]+]], %r[[HIGH]], 16;
+  ; CHECK-NEXT: or.b32 %r[[PAIR:[0-9]+]], %r[[SHIFTED]], %r[[LOW]];
+  ; CHECK-NEXT: shl.b32 %r[[MOVED:[0-9]+]], %r[[PAIR]], 8;
+  ; CHECK-NEXT: shr.u32 %r[[RESULT:[0-9]+]], %r[[MOVED]], 16;
+  ; CHECK-NEXT: cvt.u16.u32 %rs{{[0-9]+}}, %r[[RESULT]];
+  %narrow = trunc i32 %a to i16
+  %1 = call i16 @llvm.fshl.i16(i16 %narrow, i16 %narrow, i16 8)
+  %word = zext i16 %1 to i32
+  call void asm sideeffect "st $0;", "r"(i32 %word)
+  ret void
+}
+
 ; These intrinsics come from arithmetic that LLVM rewrites.
 ; CHECK-LABEL: .visible .entry generic(
 define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
@@ -105,6 +123,7 @@ define ptx_kernel void @narrow_floats(float %x, float %y) {
 declare i2 @llvm.bitreverse.i2(i2)
 declare i32 @llvm.bitreverse.i32(i32)
 declare i64 @llvm.bitreverse.i64(i64)
+declare i16 @llvm.fshl.i16(i16, i16, i16)
 declare i32 @llvm.nvvm.bmsk.clamp(i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)

@@ -42,8 +42,9 @@ func.func @shared(%v: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %i: index)
   %0 = sm.load_shared %v[%i, %i] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
   // expected-remark @+1 {{reads operand 0 by cp.async; writes operand 3 by cp.async}}
   sm.copy_in %v[%i, %i] [64, 64], %a : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>
+  %copies = sm.commit
   // expected-remark @+1 {{ends accesses of cp.async}}
-  sm.wait 0
+  sm.wait %copies
   // expected-remark @+1 {{waits for its role}}
   sm.barrier
   // expected-remark @+1 {{waits for its warp}}

@@ -7,13 +7,13 @@
 // CHECK-LABEL: func @waits_at_the_first_reader
 // CHECK: %[[A:.*]] = sm.alloc
 // CHECK-NEXT: sm.copy_in %arg0[%c0, %c0] [64, 64], %[[A]]
-// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[FIRST:.*]] = sm.commit{{$}}
 // CHECK-NEXT: %[[B:.*]] = sm.alloc
 // CHECK-NEXT: sm.copy_in %arg1[%c0, %c0] [64, 64], %[[B]]
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: %[[SECOND:.*]] = sm.commit{{$}}
+// CHECK-NEXT: sm.wait %[[FIRST]]{{$}}
 // CHECK-NEXT: sm.mma %[[A]], %[[A]]
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %[[SECOND]]{{$}}
 // CHECK-NEXT: sm.mma %[[B]], %[[A]]
 // CHECK-NEXT: return
 func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>) {
@@ -30,27 +30,30 @@ func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// The wait in the loop covers the group of the copy, so no wait is added before the loop. A wait after the loop ends
-// the copy, because the loop may run zero times.
+// The wait in the loop covers the group of the copy, so it names it, and no wait is added before the loop. The next
+// group in the block comes after the loop. A wait after the loop ends the copy, because the loop may run zero times.
 // CHECK-LABEL: func @a_later_groups_wait_covers_it
 // CHECK: sm.copy_in
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: scf.for
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: %[[A:.*]] = sm.commit{{$}}
+// CHECK: scf.for
+// CHECK: %[[B:.*]] = sm.commit{{$}}
+// CHECK-NEXT: sm.wait %[[B]], %[[A]]{{$}}
 // CHECK: }
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.wait %[[A]]{{$}}
+// CHECK-NEXT: sm.commit
 // CHECK-NEXT: return
 func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
-  sm.commit
   scf.for %i = %c0 to %n step %c1 {
-    sm.wait 1
-    sm.commit
-    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    %b = sm.alloc : !tile
+    sm.copy_in %x[%i, %c0] [64, 64], %b : !tile.view<2xbf16>, !tile
+    %copies = sm.commit
+    sm.wait %copies
+    %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   }
+  %last = sm.commit
   return
 }
 
@@ -59,30 +62,34 @@ func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Both copies before the loop and the next commit become one group, because no wait tells them apart.
+// Both copies before the loop and the copy of the next commit become one group, because no wait tells them
+// apart.
 // CHECK-LABEL: func @one_group_where_no_wait_tells_them_apart
 // CHECK: sm.copy_in
-// CHECK-NOT: sm.commit
+// CHECK: %[[A:.*]] = sm.commit joins_next
 // CHECK: sm.copy_in
-// CHECK-NOT: sm.commit
-// CHECK: arith.constant 7
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: scf.for
-// CHECK-NEXT: sm.wait 0
-// CHECK: sm.commit
+// CHECK: %[[B:.*]] = sm.commit joins_next
+// CHECK: sm.copy_in
+// CHECK: %[[C:.*]] = sm.commit{{$}}
+// CHECK: scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[C]])
+// CHECK-NEXT: sm.wait %[[CARRIED]], %[[B]], %[[A]]{{$}}
+// CHECK: sm.commit{{$}}
 // CHECK: }
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %[[B]], %[[A]]{{$}}
 func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   %b = sm.load_shared %x[%c1, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
-  %c7 = arith.constant 7 : index
-  sm.commit
-  scf.for %i = %c7 to %n step %c1 {
-    sm.wait 0
-    sm.commit
+  %c = sm.alloc : !tile
+  sm.copy_in %x[%c1, %c1] [64, 64], %c : !tile.view<2xbf16>, !tile
+  %first = sm.commit
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%copies = %first) -> !sm.copies {
+    sm.wait %copies
+    sm.copy_in %x[%i, %c1] [64, 64], %c : !tile.view<2xbf16>, !tile
+    %next = sm.commit
     %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    scf.yield %next : !sm.copies
   }
   return
 }
@@ -92,18 +99,22 @@ func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// One wait before the loop serves all iterations. The wait in the loop leaves the copy in flight.
+// One wait before the loop serves all iterations. The wait in the loop is for an older group.
 // CHECK-LABEL: func @waits_before_a_loop_that_reads
-// CHECK: sm.commit
-// CHECK: sm.wait 0
+// CHECK: %[[OLDER:.*]] = sm.commit{{$}}
+// CHECK: %[[A:.*]] = sm.commit{{$}}
+// CHECK: sm.wait %[[A]]{{$}}
 // CHECK: scf.for
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.wait %[[OLDER]]{{$}}
 func.func @waits_before_a_loop_that_reads(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+  %b = sm.alloc : !tile
+  sm.copy_in %x[%c1, %c1] [64, 64], %b : !tile.view<2xbf16>, !tile
+  %older = sm.commit
   %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   scf.for %i = %c0 to %n step %c1 {
-    sm.wait 1
+    sm.wait %older
     %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   }
   return
@@ -120,12 +131,12 @@ func.func @waits_before_a_loop_that_reads(%x: !tile.view<2xbf16>, %n: index) {
 // CHECK: %[[OTHER:.*]] = tile.slice %arg1
 // CHECK-NEXT: tile.store %{{.*}}, %[[OTHER]]
 // CHECK-NEXT: %[[SAME:.*]] = tile.slice %arg0
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: tile.store %{{.*}}, %[[SAME]]
 // CHECK: scf.for
 // CHECK: sm.copy_in %arg1
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: %[[B:.*]] = sm.commit{{$}}
+// CHECK-NEXT: sm.wait %[[B]]{{$}}
 // CHECK-NEXT: }
 #v = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
 func.func @waits_for_more_than_readers(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>, %n: index) {

@@ -223,3 +223,78 @@ func.func @stores_in_both_branches(%o: !v, %p: !v, %c: i1) {
   }
   return
 }
+
+// -----
+
+// Two rings of three slots share their groups. The copy of Q belongs to the first group, so the wait of each iteration
+// leaves one group in flight. After the loop, which may run zero times, one group is younger, too.
+!a = !sm.shared<64x64xbf16, 128>
+!v = !tile.view<2xbf16>
+// CHECK-LABEL: @copies_ahead_of_a_loop
+func.func @copies_ahead_of_a_loop(%x: !v, %q: !a, %k: !a, %n: index, %one: index) {
+  sm.copy_in %x[%one, %one] [64, 64], %q : !v, !a
+  %of_q = sm.commit joins_next
+  %g0 = sm.commit
+  %g1 = sm.commit
+  %l:2 = scf.for %i = %one to %n step %one iter_args(%old = %g0, %young = %g1) -> (!sm.copies, !sm.copies) {
+    // CHECK: sm.wait %{{.*}}, %{{.*}} pending 1
+    sm.wait %old, %of_q
+    sm.copy_in %x[%i, %one] [64, 64], %k : !v, !a
+    %g2 = sm.commit
+    scf.yield %young, %g2 : !sm.copies, !sm.copies
+  }
+  // CHECK: sm.wait %{{.*}} pending 1
+  sm.wait %of_q
+  // CHECK: sm.wait %{{.*}}#0 pending 1
+  sm.wait %l#0
+  // CHECK: sm.wait %{{.*}}#1, %{{.*}}#0 pending 0
+  sm.wait %l#1, %l#0
+  return
+}
+
+// MMAs and copies finish independently of each other. The group of the branch does not count on the other side.
+// CHECK-LABEL: @engines_count_separately
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+func.func @engines_count_separately(%x: !v, %q: !a, %k: !a, %i: index, %c: i1) {
+  sm.copy_in %x[%i, %i] [64, 64], %k : !v, !a
+  %copies = sm.commit
+  %f = sm.wgmma %q, %q depth 64 : !a, !a -> !sm.inflight<tensor<64x64xf32, #c>>
+  scf.if %c {
+    %other = sm.commit
+  }
+  %younger = sm.commit
+  // CHECK: sm.wait %{{.*}} pending 1
+  sm.wait %copies
+  // CHECK: sm.await %{{.*}} pending 0
+  %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+  return
+}
+
+// A branch chooses between two groups. The wait allows what is younger than either.
+// CHECK-LABEL: @a_group_of_either_side
+func.func @a_group_of_either_side(%i: index, %c: i1) {
+  %old = sm.commit
+  %young = sm.commit
+  %either = scf.if %c -> !sm.copies {
+    scf.yield %old : !sm.copies
+  } else {
+    scf.yield %young : !sm.copies
+  }
+  %last = sm.commit
+  // CHECK: sm.wait %{{.*}} pending 1
+  sm.wait %either
+  return
+}
+
+// The wait comes after the commit of the next iteration's copies.
+// CHECK-LABEL: @a_wait_after_the_next_commit
+func.func @a_wait_after_the_next_commit(%n: index, %one: index) {
+  %first = sm.commit
+  %last = scf.for %i = %one to %n step %one iter_args(%old = %first) -> !sm.copies {
+    %next = sm.commit
+    // CHECK: sm.wait %{{.*}} pending 1
+    sm.wait %old
+    scf.yield %next : !sm.copies
+  }
+  return
+}

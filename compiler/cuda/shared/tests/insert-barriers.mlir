@@ -43,7 +43,7 @@ func.func @straight_line(%x: tensor<64x64xbf16, #c>, %y: !tile.view<2xbf16>, %i:
 // CHECK-NEXT: scf.if
 // CHECK-NOT: sm.barrier
 // CHECK: scf.for
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: scf.if
 // CHECK-NOT: sm.barrier
@@ -62,24 +62,25 @@ func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %
       %a = sm.slot %ring[%slot] : !ring -> !tile
       sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
     }
-    sm.commit
+    %g0 = sm.commit
     scf.if %more {
       %a = sm.slot %ring[%slot] : !ring -> !tile
       sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
     }
-    sm.commit
-    scf.for %j = %c0 to %n step %c1 {
-      sm.wait 1
+    %g1 = sm.commit
+    scf.for %j = %c0 to %n step %c1 iter_args(%old = %g0, %young = %g1) -> (!sm.copies, !sm.copies) {
+      sm.wait %old
       scf.if %more {
         %a = sm.slot %ring[%slot] : !ring -> !tile
         sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
       }
-      sm.commit
+      %g2 = sm.commit
       %b = sm.slot %ring[%slot] : !ring -> !tile
       %p = sm.mma %b, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
       %s = sm.alloc {offset = 24576} : !tile
       sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
       %q = sm.mma %s, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+      scf.yield %young, %g2 : !sm.copies, !sm.copies
     }
   }
   return
@@ -96,15 +97,16 @@ func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %
 // CHECK-LABEL: func @waits_sink
 // CHECK: scf.for
 // CHECK: sm.mma
+// CHECK-NEXT: scf.yield
 // CHECK-NEXT: }
 // CHECK-NEXT: sm.write %{{.*}}, %[[OTHER:.*]] :
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.copy_in
 // CHECK-NEXT: sm.commit
 // CHECK-NEXT: sm.write %{{.*}}, %[[OTHER]]
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: return
 func.func @waits_sink(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %x: tensor<64x64xbf16, #c>) {
   %c0 = arith.constant 0 : index
@@ -114,23 +116,29 @@ func.func @waits_sink(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, 
   %other = sm.alloc {offset = 24576} : !tile
   %last = sm.alloc {offset = 32768} : !tile
   sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
-  sm.commit
-  scf.for %j = %c0 to %n step %c1 {
-    sm.wait 0
+  %of_q = sm.commit joins_next
+  scf.if %more {
+    %a = sm.slot %ring[%slot] : !ring -> !tile
+    sm.copy_in %k[%c0, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+  }
+  %g0 = sm.commit
+  scf.for %j = %c0 to %n step %c1 iter_args(%old = %g0) -> !sm.copies {
+    sm.wait %old, %of_q
     scf.if %more {
       %a = sm.slot %ring[%slot] : !ring -> !tile
       sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
     }
-    sm.commit
+    %g1 = sm.commit
     %b = sm.slot %ring[%slot] : !ring -> !tile
     %p = sm.mma %b, %q depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    scf.yield %g1 : !sm.copies
   }
-  sm.wait 0
+  sm.wait %of_q
   sm.write %x, %other : tensor<64x64xbf16, #c>, !tile
   sm.write %x, %q : tensor<64x64xbf16, #c>, !tile
   sm.copy_in %k[%c1, %c0] [64, 64], %last : !tile.view<2xbf16>, !tile
-  sm.commit
-  sm.wait 0
+  %of_last = sm.commit
+  sm.wait %of_last
   sm.write %x, %other : tensor<64x64xbf16, #c>, !tile
   return
 }
@@ -148,7 +156,7 @@ func.func @waits_sink(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, 
 // CHECK-NEXT: scf.if
 // CHECK-NEXT: sm.copy_in
 // CHECK: sm.commit
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.mma
 // CHECK-NEXT: }
@@ -162,8 +170,8 @@ func.func @around_a_loop(%k: !tile.view<2xbf16>, %n: index, %more: i1, %x: tenso
     } else {
       sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
     }
-    sm.commit
-    sm.wait 0
+    %copies = sm.commit
+    sm.wait %copies
     %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   }
   return
@@ -478,14 +486,14 @@ func.func @elements_of_the_first_warp(%l: !tile.view<1xf32>, %x: tensor<16xf32, 
 // If another barrier comes before the access that the wait is for, the copies have time until then. Later copies may
 // already be in flight at that point.
 // CHECK-LABEL: func @waits_for_the_last_barrier
-// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args(%[[OLD:.*]] = %{{.*}})
 // CHECK-NEXT: sm.slot
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.copy_in
 // CHECK-NEXT: sm.commit
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.slot
-// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.wait %[[OLD]]{{$}}
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.mma
 func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %x: tensor<64x64xbf16, #c>) {
@@ -493,14 +501,18 @@ func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: 
   %c1 = arith.constant 1 : index
   %ring = sm.alloc {offset = 0} : !ring
   %p = sm.alloc {offset = 16384} : !tile
-  scf.for %j = %c0 to %n step %c1 {
-    sm.wait 0
+  %first = sm.slot %ring[%slot] : !ring -> !tile
+  sm.copy_in %k[%c0, %c0] [64, 64], %first : !tile.view<2xbf16>, !tile
+  %g0 = sm.commit
+  scf.for %j = %c0 to %n step %c1 iter_args(%old = %g0) -> !sm.copies {
+    sm.wait %old
     %a = sm.slot %ring[%slot] : !ring -> !tile
     sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
-    sm.commit
+    %g1 = sm.commit
     sm.write %x, %p : tensor<64x64xbf16, #c>, !tile
     %b = sm.slot %ring[%slot] : !ring -> !tile
     %s = sm.mma %b, %p depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    scf.yield %g1 : !sm.copies
   }
   return
 }

@@ -8,13 +8,14 @@
 // CHECK: scf.for %[[I:.*]] =
 // CHECK-NEXT: %[[P:.*]] = arith.addi %[[I]], %{{.*}} : index
 // CHECK-NEXT: tile.load %arg0[%[[P]]]
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.wait %{{.*}}
 // CHECK-NEXT: tile.load %arg1[%[[I]]]
 func.func @statistics(%lse: !tile.view<1xf32>, %acc: !tile.view<1xf32> {tile.written}, %n: index) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
+  %copies = sm.commit
   scf.for %i = %c0 to %n step %c64 {
-    sm.wait 0
+    sm.wait %copies
     %p = arith.addi %i, %c64 : index
     %x = tile.load %lse[%p] : !tile.view<1xf32> -> tensor<64xf32, #rows>
     %y = tile.load %acc[%i] : !tile.view<1xf32> -> tensor<64xf32, #rows>

@@ -20,7 +20,7 @@ module attributes {tile.lhs_in_registers = true} {
     %c64 = arith.constant 64 : index
     %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %qs = sm.load_shared %q[%c0, %c0] [64, 48] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
-    sm.commit
+    %copies = sm.commit
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %none) -> tensor<64x64xf32, #c> {
       %s = sm.mma %qs, %k depth 48 acc %acc {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>

@@ -10,16 +10,16 @@
 // CHECK-NEXT: %[[SLOT0:.*]] = sm.slot %[[RING]][%c0_i32]
 // CHECK-NEXT: sm.copy_in %[[K]][%[[LO]], %{{.*}}] [64, 64], %[[SLOT0]]
 // CHECK-NEXT: }
-// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[COPIES0:.*]] = sm.commit
 // CHECK: %[[SECOND:.*]] = arith.addi %[[LO]], %c64
 // CHECK: scf.if
 // CHECK-NEXT: %[[SLOT1:.*]] = sm.slot %[[RING]][%c1_i32]
 // CHECK-NEXT: sm.copy_in %[[K]][%[[SECOND]], %{{.*}}] [64, 64], %[[SLOT1]]
 // CHECK-NEXT: }
-// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[COPIES1:.*]] = sm.commit
 // CHECK: %[[DISTANCE:.*]] = arith.constant 128 : index
-// CHECK: scf.for %[[J:.*]] = %[[LO]] to %[[HI]] step %c64 iter_args(%[[SUM:.*]] = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}})
-// CHECK-NEXT: sm.wait 1
+// CHECK: scf.for %[[J:.*]] = %[[LO]] to %[[HI]] step %c64 iter_args(%[[SUM:.*]] = %{{.*}}, %[[OLD:.*]] = %[[COPIES0]], %[[YOUNG:.*]] = %[[COPIES1]], %[[SLOT:.*]] = %c0_i32{{.*}})
+// CHECK-NEXT: sm.wait %[[OLD]]{{$}}
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[J]], %[[DISTANCE]]
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[SLOT]], %c0_i32
 // CHECK: %[[BEFORE:.*]] = arith.addi %[[SLOT]], %c-1_i32
@@ -28,13 +28,13 @@
 // CHECK: %[[FREE_SLOT:.*]] = sm.slot %[[RING]][%[[FREE]]]
 // CHECK-NEXT: sm.copy_in %[[K]][%[[NEXT]], %{{.*}}] [64, 64], %[[FREE_SLOT]]
 // CHECK-NEXT: }
-// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[COPIES2:.*]] = sm.commit
 // CHECK-NEXT: %[[TILE:.*]] = sm.slot %[[RING]][%[[SLOT]]]
 // CHECK-NEXT: sm.mma %[[TILE]], %[[TILE]]
 // CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[SLOT]], %c2_i32
 // CHECK: %[[AFTER:.*]] = arith.addi %[[SLOT]], %c1_i32
 // CHECK: %[[NEXT_SLOT:.*]] = arith.select %[[LAST]], %c0_i32{{.*}}, %[[AFTER]]
-// CHECK: scf.yield %{{.*}}, %[[NEXT_SLOT]]
+// CHECK: scf.yield %{{.*}}, %[[YOUNG]], %[[COPIES2]], %[[NEXT_SLOT]]
 // CHECK-NOT: sm.wait
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 module attributes {tile.num_stages = 3 : i64} {
@@ -62,8 +62,8 @@ module attributes {tile.num_stages = 3 : i64} {
 // CHECK-NEXT: sm.slot
 // CHECK-NEXT: sm.copy_in %arg1
 // CHECK-NEXT: }
-// CHECK-NEXT: sm.commit
-// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: %[[COPIES:.*]] = sm.commit
+// CHECK-NEXT: sm.wait %[[COPIES]]{{$}}
 // CHECK: sm.read
 // CHECK: sm.read
 #r = #sm.layout<registers = [1:8:1, 0:4:16], lanes = [1:8:8, 0:4:1], warps = [0:4:4]>
@@ -93,8 +93,8 @@ module attributes {tile.num_stages = 1 : i64} {
 // CHECK-NEXT: %[[HEAD0:.*]] = tile.slice %arg0[%[[H]]]
 // CHECK-NEXT: %[[ROW0:.*]] = arith.muli %c0{{.*}}, %c64
 // CHECK: sm.copy_in %[[HEAD0]][%[[ROW0]],
-// CHECK: scf.for
-// CHECK-NEXT: sm.wait 0
+// CHECK: scf.for {{.*}} iter_args(%[[COPIES:.*]] = %{{.*}}, %{{.*}} = %{{.*}}) -> (!sm.copies, i32)
+// CHECK-NEXT: sm.wait %[[COPIES]]{{$}}
 // CHECK: %[[NEXT:.*]] = arith.addi
 // CHECK: scf.if
 // CHECK-NEXT: %[[HEAD:.*]] = tile.slice %arg0[%[[H]]]

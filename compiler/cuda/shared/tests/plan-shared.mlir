@@ -57,15 +57,16 @@ module {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// No op reads the copies. The memory of a copy is free once a wait has covered it, and the memory of a ring is free
-// after its loop.
+// No op reads the copies. The memory of a copy is free once a wait that names it is over, and the memory of a ring is
+// free after the loop that waits for it.
 // CHECK: module attributes {tile.shared_bytes = 24576 : i64}
 // CHECK-LABEL: func @copies_under_way
 // CHECK: %[[Q:.*]] = sm.alloc {offset = 16384 : i64}
 // CHECK: %[[RING:.*]] = sm.alloc {offset = 0 : i64} : !sm.shared<2x64x64xbf16, 128>
-// CHECK: sm.wait 2
+// CHECK: sm.wait
+// CHECK: sm.wait
 // CHECK: sm.alloc {offset = 0 : i64}
-// CHECK: sm.wait 0
+// CHECK: sm.wait
 // CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<192x64xbf16, 128>
 module {
   func.func @copies_under_way(%k: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %n: index, %slot: i32) {
@@ -74,17 +75,19 @@ module {
     %q = sm.alloc : !tile
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
-    sm.commit
-    sm.commit
-    scf.for %i = %c0 to %n step %c1 {
+    %of_q = sm.commit
+    %g0 = sm.commit
+    scf.for %i = %c0 to %n step %c1 iter_args(%old = %g0) -> !sm.copies {
+      sm.wait %old
       %a = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !tile
       sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
-      sm.commit
+      %g1 = sm.commit
+      scf.yield %g1 : !sm.copies
     }
-    sm.wait 2
+    sm.wait %g0
     %b = sm.alloc : !tile
     sm.write %x, %b : tensor<64x64xbf16, #c>, !tile
-    sm.wait 0
+    sm.wait %of_q
     %d = sm.alloc : !sm.shared<192x64xbf16, 128>
     sm.write %x, %d : tensor<64x64xbf16, #c>, !sm.shared<192x64xbf16, 128>
     return

@@ -15,8 +15,9 @@ module attributes {tile.num_warps = 4 : i64} {
       %y = math.exp2 %x : tensor<64x64xf32, #c>
       // expected-remark @+1 {{reads operand 0 by cp.async; writes operand 3 by cp.async}}
       sm.copy_in %v[%i, %i] [64, 64], %a : !tile.view<2xbf16>, !t
+      %copies = sm.commit
       // expected-remark @+1 {{ends accesses of cp.async}}
-      sm.wait 0
+      sm.wait %copies
     }
     // expected-remark @+1 {{waits for its role}}
     sm.barrier

@@ -63,13 +63,15 @@ static LogicalResult lower(Threads &t, sm::ColumnsOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::CommitOp) {
-  t.gpu.commitCopies();
+static LogicalResult lower(Threads &t, sm::CommitOp op) {
+  if (!op.getJoinsNext())
+    t.gpu.commitCopies();
+  t.define(op.getCopies(), ArrayRef<Value>());
   return success();
 }
 
 static LogicalResult lower(Threads &t, sm::WaitOp op) {
-  t.gpu.waitCopies(op.getPending());
+  t.gpu.waitCopies(op.getPending().value_or(0));
   return success();
 }
 

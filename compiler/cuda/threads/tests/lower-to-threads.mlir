@@ -592,13 +592,17 @@ func.func @arithmetic(%x: !tile.view<1xbf16>) {
 // CHECK-LABEL: func.func @shared_memory
 // CHECK: %[[BASE:.*]] = llvm.ptrtoint
 // CHECK: nvvm.cp.async.commit.group
+// CHECK-NOT: nvvm.cp.async.commit.group
 // CHECK: nvvm.cp.async.wait.group 1
+// CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
-func.func @shared_memory(%i: i32) {
+func.func @shared_memory(%i: i32, %n: index) {
   %ring = sm.alloc {offset = 2048 : i64} : !sm.shared<2x32x64xbf16, 128>
   %slot = sm.slot %ring[%i] : !sm.shared<2x32x64xbf16, 128> -> !sm.shared<32x64xbf16, 128>
-  sm.commit
-  sm.wait 1
+  %open = sm.commit joins_next
+  %first = sm.commit
+  sm.wait %open, %first pending 1
+  sm.wait %first
   sm.barrier
   return
 }
