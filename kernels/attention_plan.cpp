@@ -182,16 +182,6 @@ TensorList broadcastTensors(const Variant &variant, std::span<const TensorRef> g
   return tensors;
 }
 
-/// Changes a call to what kernels read: pages of a head have rows one after another, so heads come first.
-void putHeadsFirst(const AttentionProblem &problem, AttentionForward &call) {
-  if (problem.page_size != 0)
-    for (TensorRef *pool : {&call.k, &call.v}) {
-      std::swap(pool->shape[0], pool->shape[1]);
-      std::swap(pool->strides[0], pool->strides[1]);
-    }
-}
-void putHeadsFirst(const AttentionProblem &, AttentionBackward &) {} // It has no pages.
-
 /// `before` is the number of bytes of other lists that lie before those of the pass.
 template <class Call>
 Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, const Workspace &workspace,
@@ -204,7 +194,6 @@ Status launch(const PassPlan &pass, const AttentionProblem &problem, Call call, 
   const TensorList tensors = broadcastTensors(problem.variant, call.variant_tensors, *shape, &stack);
   call.variant_tensors = tensors;
   call.diagonal_offset = broadcastTo(diagonalOffset(), call.diagonal_offset, *shape);
-  putHeadsFirst(problem, call);
   const Expected<int64_t> offset = before != nullptr ? listBytes(*before, *shape) : Expected<int64_t>(0);
   if (!offset)
     return offset.status();

@@ -27,8 +27,8 @@ std::vector<Size> shapeOf(const VariantTensor &tensor) {
 
 ArgumentSpec describe(const CallArgument &argument, const AttentionProblem &problem) {
   std::vector<Size> shape;
-  if (argument.isInPages(problem)) // As putHeadsFirst() of attention_plan.cpp makes it.
-    shape = {Size(toString(Axis::kv_heads)), Size("pages"), Size(problem.page_size)};
+  if (argument.isInPages(problem))
+    shape = {Size("pages"), Size(toString(Axis::kv_heads)), Size(problem.page_size)};
   else
     for (Axis axis : argument.axes)
       shape.push_back(Size(hasSize(axis) ? toString(axis) : "entries"));

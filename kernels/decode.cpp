@@ -41,7 +41,7 @@ constexpr int kRowsMerged = 4;     ///< Rows of a run that `decode_merge_rows` m
 /// Parts that `decode_merge_rows` loads at once. It merges if runs have at most as many parts on average.
 constexpr int kFewParts = 4;
 constexpr int64_t kMostBlocks = int64_t(1) << 30; ///< Programs count blocks with 32 bits.
-constexpr int kLastKeys = 16; ///< Keys of a tile after the last whole block; block_n is a multiple of it.
+constexpr int kLeastRowsOfBox = 8;                ///< TMA loads a box of each page, which has at least as many rows.
 constexpr int kMaxValueDim = 512;
 constexpr int kShortKeys = 1024, kManyRuns = 128; ///< Runs that are not cut have at most and are at least as many.
 
@@ -153,7 +153,7 @@ private:
 
 SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, const Sequence &sequence, const Sizes32 &n,
                                  Value kv_head, const Rows &rows, Value first, Value end) {
-  const int block_n = c.schedule.block_n, page = c.problem.page_size;
+  const int block_n = c.schedule.block_n;
   const DecodeScores scores(c, n, sequence, rows, views.cache.others);
   const auto queries = [&] {
     if (c.problem.latent && !rows.sequences) // Rows of many columns are worth a copy of their vectors.
@@ -163,23 +163,25 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   };
   const Value q = queries();
   OnlineSoftmax softmax(c.schedule.block_m, c.valueColumns());
-  // Returns the keys of the sequence, or of the page that has the key.
-  const auto matrixOf = [&](View x, bool is_v, Value key) {
-    return x.at(page != 0 ? wide(views.cache.pageOf(x, is_v, sequence.batch, key)) : sequence.batch, kv_head);
+  const auto tileAt = [&](View x, bool is_v, Value key) {
+    return views.cache.tileAt(x, is_v, sequence.batch, kv_head, key);
   };
-  const auto ofPage = [&](Value key) { return page != 0 ? key % page : key; };
   const auto load = [&](View x, bool is_v, Value key, int keys, int columns) {
-    return matrixOf(x, is_v, key).load(ofPage(key), {keys, columns});
+    const KeyTile tile = tileAt(x, is_v, key);
+    return tile.matrix.load(tile.row, {keys, columns});
   };
   const auto update = [&](Value k, Value v, Value key, int keys, bool last) {
     const Value zero = constant(c.problem.dtype, 0);
     const Value seen = c.problem.begins ? select(asColumn(key + iota(keys)) >= sequence.keys.begin, v, zero) : v;
     softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), seen);
   };
+  views.cache.assertPages(views.k, false, sequence.batch, first, end);
+  if (views.v)
+    views.cache.assertPages(*views.v, true, sequence.batch, first, end);
   if (!views.v) { // The tile of v is a part of that of k. Its rows after the last key are 0, because none is loaded.
     for (Value key : range(first, end, block_n)) {
-      const Value row = ofPage(key);
-      Value k = matrixOf(views.k, false, key).rows(row, row + (end - key)).load(0, {block_n, c.headColumns()});
+      const KeyTile tile = tileAt(views.k, false, key);
+      Value k = tile.matrix.rows(tile.row, tile.row + (end - key)).load(0, {block_n, c.headColumns()});
       update(k, columns(k, 0, c.valueColumns()), key, block_n, true);
     }
     return {softmax.output(), softmax.logSumExp()};
@@ -194,8 +196,8 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
   const Value whole = max(end / block_n * block_n, first);
   for (Value key : range(first, whole, block_n))
     add(key, block_n, false);
-  for (Value key : range(whole, end, kLastKeys))
-    add(key, kLastKeys, true);
+  for (Value key : range(whole, end, kLeastKeysOfTile))
+    add(key, kLeastKeysOfTile, true);
   return {softmax.output(), softmax.logSumExp()};
 }
 
@@ -464,8 +466,9 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
   if (target.name == "cpu")
     return {.block_m = rows <= 8 ? rows : 16, .block_n = keys(64)};
   const bool isHopper = target.arch == "sm_90a";
+  const bool isLoadedByTma = isHopper && sizeOf(problem.dtype) == 2 && problem.page_size % kLeastRowsOfBox == 0;
   // Two warpgroups share the columns of both products. With begins, they would have to read the tile of v first.
-  if (problem.latent && !problem.begins && isHopper && sizeOf(problem.dtype) == 2)
+  if (problem.latent && !problem.begins && isLoadedByTma)
     return {.block_m = 64, .block_n = keys(64), .num_warps = 8, .num_stages = 2, .roles = Roles::load};
   if (std::max(problem.head_dim, problem.value_dim) > kUsualHeadDim) { // Accumulators and tiles fill a multiprocessor.
     if (!isHopper || sizeOf(problem.dtype) != 2)
@@ -475,7 +478,7 @@ Schedule decoding::scheduleOf(const DecodeProblem &problem, const Target &target
             .num_warps = rows > 16 ? 8 : 4,
             .num_stages = rows > 16 ? 1 : 2};
   }
-  if (isHopper && sizeOf(problem.dtype) == 2 && rows > 16)
+  if (isLoadedByTma && rows > 16)
     return {.block_m = 64,
             .block_n = keys(64),
             .num_warps = 4,
@@ -580,9 +583,8 @@ Status checkDecode(const DecodeProblem &problem) {
     return invalidArgument("value_dim", "it is " + std::to_string(problem.value_dim) +
                                             "; with latent it must be at most head_dim, " +
                                             std::to_string(problem.head_dim));
-  if (problem.page_size < 0 || problem.page_size % kLastKeys != 0)
-    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) + "; it must be a multiple of " +
-                                            std::to_string(kLastKeys) + ", or 0");
+  if (problem.page_size < 0)
+    return invalidArgument("page_size", "it is " + std::to_string(problem.page_size) + "; it must be at least 0");
   for (const auto &[name, isSet] :
        {std::pair{"page_offsets", problem.page_offsets}, {"page_table_v", problem.page_table_v}})
     if (isSet && problem.page_size == 0)
@@ -595,8 +597,9 @@ Status checkDecode(const DecodeProblem &problem) {
                                         "; then v has the pages of k"};
   const Schedule &schedule = problem.schedule;
   const int mostKeys = keysOfTile(problem, 256);
-  if (schedule != Schedule() && (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLastKeys != 0 ||
-                                 schedule.block_n < kLastKeys || mostKeys % schedule.block_n != 0))
+  if (schedule != Schedule() &&
+      (schedule.block_m < 1 || schedule.block_m > 256 || schedule.block_n % kLeastKeysOfTile != 0 ||
+       schedule.block_n < kLeastKeysOfTile || mostKeys % schedule.block_n != 0))
     return invalidArgument("schedule", "block_m is " + std::to_string(schedule.block_m) + " and block_n " +
                                            std::to_string(schedule.block_n) + "; block_m must be from 1 to 256, and " +
                                            "block_n a multiple of 16 that divides " + std::to_string(mostKeys));

@@ -10,17 +10,23 @@
 #include "tegula/plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace tegula::decoding {
 
-inline constexpr int kChunk = 128; ///< Sequences that a loop over all sequences looks at together.
+inline constexpr int kChunk = 128; ///< Sequences or pages that a loop over all of them looks at together.
+/// The keys of the smallest tile. block_n is a multiple of it.
+inline constexpr int kLeastKeysOfTile = 16;
 
 /// The elements of prefixSizes(): the keys of the prefix, and the smallest and the largest number of keys that a
 /// sequence has together with the prefix.
 inline constexpr int kPrefixKeys = 0, kLeastKeys = 1, kMostKeys = 2, kPrefixSizes = 3;
+
+/// Returns true if a tile of keys divides a page, or keys have no pages. Otherwise a tile has keys of several pages.
+inline bool hasWholeTiles(const DecodeProblem &problem) { return problem.page_size % kLeastKeysOfTile == 0; }
 
 const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q");
 
@@ -59,6 +65,12 @@ struct Sizes32 {
   Value group; ///< Query heads of a head of k.
 };
 
+/// A tile of keys or values: the rows of a matrix from one on.
+struct KeyTile {
+  View matrix;
+  Value row;
+};
+
 /// The tensors that tell which keys sequences have, and where.
 class Cache {
 public:
@@ -74,6 +86,7 @@ public:
     takeFirst(views, c.problem.prefix, prefix_);
     others = views;
     page_size_ = c.problem.page_size;
+    has_whole_tiles_ = hasWholeTiles(c.problem);
     if (!offsets_)
       capacity_.emplace(narrow(table_ ? table_->dim(1) * page_size_ : k.dim(2)));
   }
@@ -84,17 +97,28 @@ public:
   Interval gather(Value sequence) const {
     return intervalOf([&](const View &x, int distance) { return x.gather(sequence + distance); });
   }
-  /// Returns the page of `x`, k or v, that has a key of a sequence. There are pages.
-  Value pageOf(View x, bool is_v, Value sequence, Value key) const {
-    const bool hasOwnTable = is_v && table_v_;
-    const View &table = hasOwnTable ? *table_v_ : *table_;
-    const Value page = offsets_ ? table.gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
-                                : table.gather(sequence, key / page_size_);
-    deviceAssert((page >= 0) & (page < narrow(x.dim(0))),
-                 hasOwnTable ? "sequence, entry of page_table_v, and its page, which does not exist"
-                             : "sequence, entry of page_table, and its page, which does not exist",
-                 listed({narrow(sequence), narrow(key) / page_size_, page}));
-    return page;
+  /// Returns the tile of `x`, k or v, that begins with `key` of a sequence. The matrix is a page if pages have whole
+  /// tiles; otherwise it has all keys of the sequence.
+  KeyTile tileAt(View x, bool is_v, Value sequence, Value kv_head, Value key) const {
+    if (!table_)
+      return {x.at(sequence, kv_head), key};
+    if (has_whole_tiles_)
+      return {x.at(wide(pageOf(x, is_v, sequence, key)), kv_head), key % page_size_};
+    return {paged(x.atAxis(1, kv_head), tableOf(is_v, sequence), page_size_), key};
+  }
+  /// Asserts that `x`, k or v, has the pages of the keys `begin` to `end` - 1 of a sequence. Pages with whole tiles are
+  /// tested when a tile is loaded.
+  void assertPages(View x, bool is_v, Value sequence, Value begin, Value end) const {
+    if (has_whole_tiles_)
+      return;
+    constexpr int none = std::numeric_limits<int>::max();
+    const View table = tableOf(is_v, sequence);
+    const Value endEntry = ceilDiv(end, page_size_);
+    for (Value first : range(begin / page_size_, endEntry, kChunk)) {
+      const Value entry = narrow(first) + iota(kChunk), exists = isPageOf(x, table.gather(entry));
+      const Value absent = reduceMin(select((entry < narrow(endEntry)) & !exists, entry, none), 0); // [1]
+      deviceAssert(absent == none, absentPage(is_v), listed({narrow(sequence), absent, table.gather(absent)}));
+    }
   }
   /// Returns the tensor of prefixSizes(), if there is a prefix.
   const std::optional<View> &prefix() const { return prefix_; }
@@ -111,6 +135,27 @@ public:
   std::span<const View> others; ///< The tensors that follow in the views.
 
 private:
+  static Value isPageOf(View x, Value page) { return (page >= 0) & (page < narrow(x.dim(0))); }
+  bool hasOwnTable(bool is_v) const { return is_v && table_v_; }
+  const char *absentPage(bool is_v) const {
+    return hasOwnTable(is_v) ? "sequence, entry of page_table_v, and its page, which does not exist"
+                             : "sequence, entry of page_table, and its page, which does not exist";
+  }
+  const View &tables(bool is_v) const { return hasOwnTable(is_v) ? *table_v_ : *table_; }
+  /// Returns the row of a table that belongs to a sequence.
+  View tableOf(bool is_v, Value sequence) const {
+    if (!offsets_)
+      return tables(is_v).at(sequence);
+    return tables(is_v).rows(inTable(offsets_->gather(sequence)), inTable(offsets_->gather(sequence + 1)));
+  }
+  /// Returns the page of `x`, k or v, that has a key of a sequence.
+  Value pageOf(View x, bool is_v, Value sequence, Value key) const {
+    const View &table = tables(is_v);
+    const Value page = offsets_ ? table.gather(inTable(offsets_->gather(sequence)) + narrow(key) / page_size_)
+                                : table.gather(sequence, key / page_size_);
+    deviceAssert(isPageOf(x, page), absentPage(is_v), listed({narrow(sequence), narrow(key) / page_size_, page}));
+    return page;
+  }
   static void takeFirst(std::span<const View> &views, bool isThere, std::optional<View> &to) {
     if (!isThere || views.empty())
       return;
@@ -145,6 +190,7 @@ private:
   std::optional<View> table_, table_v_, offsets_, begins_, prefix_;
   std::optional<Value> capacity_; ///< The most keys of a sequence, if it is the same of all.
   int page_size_ = 0;
+  bool has_whole_tiles_ = true;
 };
 
 /// The rows of a tile: queries of all query heads that share a head of k, the queries of a head one after another.
@@ -219,9 +265,10 @@ auto recordKeys(const char *name, bool latent, const TensorSpec &q, const Tensor
                 : recordList(name, with, list, arg(q), arg(k), arg(v), args...);
 }
 
-/// Returns the most keys of a tile, at most `most`, a power of two, into which pages can be divided.
+/// Returns the most keys of a tile, at most `most`, a power of two. They divide pages, if any tile does.
 inline int keysOfTile(const DecodeProblem &problem, int most) {
-  return problem.page_size == 0 ? most : std::min(problem.page_size & -problem.page_size, most);
+  const bool isFree = problem.page_size == 0 || !hasWholeTiles(problem);
+  return isFree ? most : std::min(problem.page_size & -problem.page_size, most);
 }
 
 /// Returns the schedule of the kernels that read the keys of sequences.

@@ -28,7 +28,7 @@ OperandViews KeyTensors::keys(VariantViews tensors, Value batch, Value kv_head) 
 }
 
 View KeyTensors::headOf(View x, Value batch, Value kv_head) const {
-  return pages_.empty() ? x.at(batch, kv_head) : paged(x.at(kv_head), pages_[0], pages_[1], config_.page_size);
+  return pages_.empty() ? x.at(batch, kv_head) : paged(x.atAxis(1, kv_head), pages_[0], pages_[1], config_.page_size);
 }
 
 Operands OperandViews::load(Value row, int rows) const {

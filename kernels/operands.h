@@ -32,7 +32,7 @@ public:
   KeyTensors(const AttentionConfig &config, View k, View v, std::span<const View> pages)
       : config_(config), k_(k), v_(v), pages_(pages) {}
 
-  Value heads() const { return k_.dim(pages_.empty() ? 1 : 0); }
+  Value heads() const { return k_.dim(1); }
   /// Returns the number of keys of an entry of the batch.
   Value count() const { return pages_.empty() ? k_.dim(2) : pages_.front().dim(0) * config_.page_size; }
   /// Return those of one head. `tensors` begin with those of the variant.

@@ -37,7 +37,7 @@ public:
     prepared.prepared = true;
     for (const auto &[batch, keys] : {std::pair(1, 131072), {16, 16384}, {64, 4096}})
       add(same(batch, keys), ", prepared", prepared);
-    for (const int page : {16, 32, 64, 128, 256}) {
+    for (const int page : {1, 8, 16, 32, 64, 128, 256}) {
       DecodeCase paged = plain();
       paged.problem.page_size = page;
       add(same(64, 4096), fmt::format(", pages of {}", page), paged);

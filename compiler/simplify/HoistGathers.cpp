@@ -60,7 +60,8 @@ static void hoistSlice(tile::SliceOp slice, scf::ForOp loop) {
   auto view = slice.getView().getType();
   auto type = tile::ViewType::get(slice.getContext(), view.getRank() - count, view.getElementType());
   OpBuilder b(loop);
-  Value outer = tile::SliceOp::create(b, slice.getLoc(), type, slice.getView(), slice.getIndices().take_front(count));
+  Value outer = tile::SliceOp::create(b, slice.getLoc(), type, slice.getView(), slice.getIndices().take_front(count),
+                                      slice.getAxis());
   slice.getViewMutable().assign(outer);
   slice.getIndicesMutable().erase(0, count);
 }

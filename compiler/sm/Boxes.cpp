@@ -41,17 +41,31 @@ int64_t coordinateCount(Value view) { return rankOfTensor(view) + (hasEnd(view) 
 bool hasPages(Value view) { return pageOf(view) != 0; }
 
 int64_t joinedDimension(Value view) {
-  if (hasPages(view))
-    return 1;
+  if (hasPages(view)) {
+    const tile::TensorPosition place = *tile::positionInPages(view, {});
+    return llvm::find(llvm::drop_begin(place.indices, 2), Value()) - place.indices.begin() - 1;
+  }
   return hasEnd(view) ? joinedWithEnd(view) : 0;
 }
 
 int64_t joinedWithEnd(Value tensor) { return rankOfTensor(tensor) > kMaxRankWithEnd ? 2 : 0; }
 
+/// Returns true if the dimensions of `view` are the last ones of its tensor, except that rows may lie in pages.
+static bool hasLastDimensions(Value view) {
+  const std::optional<tile::TensorPosition> place = tile::positionInPages(view, {});
+  const int64_t rank = cast<tile::ViewType>(view.getType()).getRank();
+  return !place || llvm::none_of(ArrayRef(place->indices).take_front(rank), [](Value index) { return index; });
+}
+
+constexpr const char *kOtherDimensions =
+    "its rows and columns are not the last dimensions of its tensor; TMA moves tiles of these, so put them last";
+
 /// Returns why no tensor map of at most `maxRank` dimensions with an end addresses tiles of `view`, which has no pages.
 static std::string whyNoMap(Value view, int64_t maxRank, StringRef moves) {
   if (!tile::positionInTensor(view, {}))
     return "TMA moves rows(begin, end) of a matrix only, no rows of such rows, and pages only of a table";
+  if (!hasLastDimensions(view))
+    return kOtherDimensions;
   const int64_t rank = rankOfTensor(view);
   if (hasEnd(view) && rank > maxRank)
     return ("its tensor has " + Twine(rank) + " dimensions; with rows(begin, end), TMA " + moves +
@@ -78,6 +92,8 @@ std::string whyNotLoaded(Value view, int64_t rows) {
   const int64_t page = pageOf(view);
   if (page == 0)
     return whyNoMap(view, kMaxJoinedRank, "loads");
+  if (!hasLastDimensions(view))
+    return kOtherDimensions;
   if (rankOfTensor(view) > kMaxJoinedRank)
     return "its tensor has " + std::to_string(rankOfTensor(view)) +
            " dimensions; with pages, TMA loads tiles of at most " + std::to_string(kMaxJoinedRank);

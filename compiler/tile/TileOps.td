@@ -69,20 +69,26 @@ def Tile_DimOp : Tile_Op<"dim", [Pure]> {
 }
 
 def Tile_SliceOp : Tile_Op<"slice", [Pure, ViewLikeOpInterface, Tile_View]> {
-  let summary = "fixes the leading dimensions of a view";
+  let summary = "fixes dimensions of a view that follow each other";
   let description = [{
-    `result[x...] = view[indices..., x...]`. If an index is outside its dimension, the result is empty: loads from it
-    give the fill value, and stores to it are dropped.
+    `result[x..., y...] = view[x..., indices..., y...]`, with `axis` positions before the indices. If an index is
+    outside its dimension, the result is empty: loads from it give the fill value, and stores to it are dropped.
 
     ```mlir
     %head = tile.slice %q[%b, %h] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+    %pages = tile.slice %pool[%h] axis 1 : !tile.view<4xbf16> -> !tile.view<3xbf16>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$indices);
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$indices,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$axis);
   let results = (outs Tile_ViewType:$result);
-  let extraClassDeclaration = "::mlir::Value getViewSource() { return getView(); }";
+  let extraClassDeclaration = [{
+    ::mlir::Value getViewSource() { return getView(); }
+    /// Returns true if the first dimension of the result is that of the view.
+    bool keepsFirstDimension() { return getAxis() != 0 || getIndices().empty(); }
+  }];
   let assemblyFormat = [{
-    $view `[` $indices `]` attr-dict `:` qualified(type($view)) `->` qualified(type($result))
+    $view `[` $indices `]` (`axis` $axis^)? attr-dict `:` qualified(type($view)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

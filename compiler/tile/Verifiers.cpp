@@ -112,6 +112,9 @@ LogicalResult SliceOp::verify() {
   if (view.getRank() != getIndices().size() + result.getRank())
     return emitOpError() << "fixes " << getIndices().size() << " of " << view.getRank()
                          << " dimensions but the result has rank " << result.getRank();
+  if (getAxis() > static_cast<uint64_t>(result.getRank()))
+    return emitOpError() << "fixes dimensions from " << getAxis() << " on, but the result has rank "
+                         << result.getRank();
   return verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType());
 }
 

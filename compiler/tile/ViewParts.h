@@ -71,16 +71,19 @@ public:
 
 /// A position in a tensor, for hardware that takes an index for each dimension.
 struct TensorPosition {
-  llvm::SmallVector<mlir::Value> indices; ///< Scalars of the program, the innermost dimension first.
+  /// Scalars of the program, the innermost dimension first. They are null along the dimensions of a view without a
+  /// position, and along that of pages.
+  llvm::SmallVector<mlir::Value> indices;
   /// The rows of the tensor that the view has, if not all; otherwise null. The row, which is the second index, then
   /// counts from `begin`. `clipRows` says which rows these are.
   mlir::Value begin = {}, end = {};
   /// The rows of a page, if a table says where pages are; otherwise 0. The row then counts through all pages of the
-  /// table, and the dimension of the pages has no index.
+  /// table.
   int64_t page = 0;
 };
 
-/// Returns where `position` of `view` is in its tensor; nothing if indices cannot say it, as for rows in pages.
+/// Returns where `position` of `view` is in its tensor; nothing if indices cannot say it, as for rows in pages. An
+/// empty position is none: only dimensions that ops fix have an index.
 std::optional<TensorPosition> positionInTensor(mlir::Value view, mlir::ValueRange position);
 /// Returns the same, also for rows in pages of a table.
 std::optional<TensorPosition> positionInPages(mlir::Value view, mlir::ValueRange position);

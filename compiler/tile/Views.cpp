@@ -19,6 +19,8 @@ std::optional<TensorPosition> tegula::tile::positionInTensor(Value view, ValueRa
 
 std::optional<TensorPosition> tegula::tile::positionInPages(Value view, ValueRange position) {
   TensorPosition result{SmallVector<Value>(llvm::reverse(position))};
+  if (position.empty())
+    result.indices.resize(cast<ViewType>(view.getType()).getRank());
   for (auto op = view.getDefiningOp<ViewOpInterface>(); op; op = op.getViewSource().getDefiningOp<ViewOpInterface>())
     if (!op.changePosition(result))
       return std::nullopt;
@@ -54,10 +56,10 @@ IndexPlace ViewParts::placeOf(Scalars &s, unsigned dim, Value index, LoweredProg
 //===-- Slices ---------------------------------------------------------------------------------------------------===//
 
 void SliceOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
-  const unsigned fixed = getIndices().size();
+  const size_t first = getAxis(), end = first + getIndices().size();
   Value inside;
-  for (unsigned dim = 0; dim < fixed; ++dim) {
-    Value index = program.scalar(getIndices()[dim]);
+  for (size_t dim = first; dim < end; ++dim) {
+    Value index = program.scalar(getIndices()[dim - first]);
     if (parts.isInPages(dim)) {
       const IndexPlace place = parts.placeOf(s, dim, index, program);
       inside = place.isInside;
@@ -68,14 +70,15 @@ void SliceOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program)
       parts.advance(s, s.mul(index, parts.strides[dim]));
     }
   }
-  parts.sizes.erase(parts.sizes.begin(), parts.sizes.begin() + fixed);
-  parts.strides.erase(parts.strides.begin(), parts.strides.begin() + fixed);
+  parts.sizes.erase(parts.sizes.begin() + first, parts.sizes.begin() + end);
+  parts.strides.erase(parts.strides.begin() + first, parts.strides.begin() + end);
   for (Value &size : parts.sizes)
     size = inside ? s.select(inside, size, s.index(0)) : size;
 }
 
 bool SliceOp::changePosition(TensorPosition &position) {
-  llvm::append_range(position.indices, llvm::reverse(getIndices()));
+  const auto reversed = llvm::to_vector(llvm::reverse(getIndices()));
+  position.indices.insert(position.indices.end() - getAxis(), reversed.begin(), reversed.end());
   return true;
 }
 
@@ -106,11 +109,11 @@ bool RowsOp::changePosition(TensorPosition &position) {
 //===-- Pages ----------------------------------------------------------------------------------------------------===//
 
 bool tegula::tile::isInPages(Value view) {
-  while (auto rows = view.getDefiningOp<RowsOp>())
-    view = rows.getView();
-  auto slice = view.getDefiningOp<SliceOp>();
-  return slice && slice.getIndices().empty() ? isInPages(slice.getView())
-                                             : static_cast<bool>(view.getDefiningOp<PagesOp>());
+  if (auto rows = view.getDefiningOp<RowsOp>())
+    return isInPages(rows.getView());
+  if (auto slice = view.getDefiningOp<SliceOp>(); slice && slice.keepsFirstDimension())
+    return isInPages(slice.getView());
+  return static_cast<bool>(view.getDefiningOp<PagesOp>());
 }
 
 void PagesOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program) {
@@ -132,5 +135,6 @@ void PagesOp::changeParts(Scalars &s, ViewParts &parts, LoweredProgram &program)
 
 bool PagesOp::changePosition(TensorPosition &position) {
   position.page = static_cast<int64_t>(getPage().value_or(0));
+  position.indices.push_back(nullptr);
   return getTable() && getResult().getType().getRank() == 2;
 }

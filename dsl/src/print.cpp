@@ -106,6 +106,8 @@ private:
              (node.operands.size() > 2 ? " lengths " + use(node, 2) : "") + (node.number > 0 ? " page " + number : "") +
              " : " + types(node, 0) + " -> " + type;
     case Op::Slice:
+      return " " + use(node, 0) + "[" + operands(node, 1) + "]" + (node.number > 0 ? " axis " + number : "") + " : " +
+             typeOf(node, 0) + " -> " + type;
     case Op::Load:
       return " " + use(node, 0) + "[" + operands(node, 1) + "]" + attributes(node, node.text) + " : " +
              typeOf(node, 0) + " -> " + type;

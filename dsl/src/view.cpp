@@ -116,7 +116,10 @@ bool isMadeBy(const Recorder &r, NodeId view, Op op) {
 
 /// Returns true if rows of the view lie in pages.
 bool isInPages(const Recorder &r, NodeId view) {
-  while (r.node(view).op == Op::Rows)
+  const auto keepsFirstDimension = [](const Node &node) {
+    return node.op == Op::Rows || (node.op == Op::Slice && node.number > 0);
+  };
+  while (keepsFirstDimension(r.node(view)))
     view = r.node(view).operands[0];
   return r.node(view).op == Op::Pages;
 }
@@ -258,20 +261,23 @@ Value View::dim(int axis, Location where) const {
   return r.value(r.pure(Op::Dim, type, {view}, where, {}, axis), where);
 }
 
-View View::slice(const std::vector<Operand> &indices) const {
+View View::slice(const std::vector<Operand> &indices, int axis) const {
   Recorder &r = Recorder::current();
-  Converter convert(r, "at", indices[0].where());
+  Converter convert(r, axis == 0 ? "at" : "atAxis", indices[0].where());
   NodeId view = r.use(*this, convert.where);
-  int left = rank() - static_cast<int>(indices.size());
+  const int count = static_cast<int>(indices.size()), left = rank() - count;
   Type type{dtype(), {}, left > 0 ? left : 1};
+  const auto fail = [&](const std::string &message) { return r.view(convert.fail(message, {}, type)); };
   if (!r.poisoned(view) && left < 1)
-    return r.view(convert.fail(std::to_string(indices.size()) + " indices are given, but this is " +
-                                   describe(r.type(view)) + ", and one dimension must remain",
-                               {}, type));
+    return fail(std::to_string(count) + " indices are given, but this is " + describe(r.type(view)) +
+                ", and one dimension must remain");
+  if (!r.poisoned(view) && (axis < 0 || axis > left))
+    return fail("axes " + std::to_string(axis) + " to " + std::to_string(int64_t{axis} + count - 1) +
+                " are not all dimensions of " + describe(r.type(view)));
   std::vector<NodeId> operands = {view};
   for (const Operand &index : indices)
     operands.push_back(convert.position(r.use(index)));
-  return r.view(r.pure(Op::Slice, type, std::move(operands), convert.where));
+  return r.view(r.pure(Op::Slice, type, std::move(operands), convert.where, {}, axis));
 }
 
 View View::rows(Operand begin, Operand end) const {

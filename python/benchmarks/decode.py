@@ -24,7 +24,7 @@ import tegula
 HEADS, KV_HEADS, DIM = 32, 8, 128
 LATENT, LATENT_VALUES = 576, 512  # Columns of multi-head latent attention, whose values are a part of its keys.
 SHAPES = [(1, 131072), (16, 16384), (64, 4096), (64, 512), (64, 128)]
-PAGES = (16, 32, 64, 128, 256)
+PAGES = (1, 8, 16, 32, 64, 128, 256)
 CALLS = 8  # In a graph.
 
 

@@ -68,8 +68,8 @@ def decode(q, k_cache, v_cache, lengths, page_table=None, page_offsets=None, *, 
 
     q           [batch, heads, seqlen_q, head_dim], in float32, float16 or bfloat16, with any strides. head_dim is at most 576,
                 value_dim 512
-    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim], a page size that
-                is a multiple of 16
+    k_cache     [batch, kv_heads, longest, head_dim]; with a page table [pages, kv_heads, page_size, head_dim]. Pages of
+                a multiple of 16 keys are the fastest
     v_cache     the same with value_dim. If it is the first columns of k_cache, as k_cache[..., :512] with multi-head latent
                 attention, kernels load each key once
     lengths     int32 [batch], on the device of q: the keys of each sequence, with those of its queries, or what lengths_count

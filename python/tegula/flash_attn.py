@@ -82,13 +82,13 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     q is [batch, seqlen_q, heads, dim]. The caches are [batch_cache, longest, kv_heads, dim], or with a block_table, int32 [batch,
     pages], [pages, page_size, kv_heads, dim]. cache_seqlens, an int or int32 [batch], are the keys in the cache before the call;
     None: all. k and v [batch, new, kv_heads, dim] are written after them first, and then count as keys. rotary_cos and
-    rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache, which are
-    copied unless `longest` is a multiple of 16. cache_leftpad, int32 [batch], is the first key of each sequence. num_splits has
-    no effect. There are no gradients, as in flash_attn."""
+    rotary_sin [positions, rotary_dim / 2] rotate q and k. cache_batch_idx, [batch], names the entries of the cache.
+    cache_leftpad, int32 [batch], is the first key of each sequence. num_splits has no effect. There are no gradients, as in
+    flash_attn."""
     if block_table is not None and cache_batch_idx is not None:
         raise NotImplementedError("flash_attn.flash_attn_with_kvcache: block_table and cache_batch_idx exclude each other")
-    if cache_batch_idx is not None and k_cache.shape[1] % 16 == 0:  # Its entries are pages, each with a whole sequence.
-        block_table, cache_batch_idx = cache_batch_idx.int()[:, None], None
+    if cache_batch_idx is not None:  # The entries of the cache are pages, each with a whole sequence.
+        block_table = cache_batch_idx.int()[:, None]
     batch, device = q.shape[0], q.device
     longest = k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
     if cache_seqlens is None:
@@ -100,16 +100,12 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
     lengths = cache_seqlens
     if k is not None:
         rotated = None if rotary_cos is None else torch.empty_like(q)
-        # The entries of a cache are pages, each with a whole sequence.
-        table = block_table if cache_batch_idx is None else cache_batch_idx.int()[:, None]
         queries = (None, None) if rotated is None else (q.transpose(1, 2), rotated.transpose(1, 2))
         has_positions = causal or tuple(window_size) != (-1, -1)  # Otherwise all queries are at the first new key.
-        _operators.append(*(x.transpose(1, 2) for x in (k, k_cache, v, v_cache)), cache_seqlens.int(), table, rotary_cos,
+        _operators.append(*(x.transpose(1, 2) for x in (k, k_cache, v, v_cache)), cache_seqlens.int(), block_table, rotary_cos,
                           rotary_sin, *queries, rotary_interleaved, not has_positions)
         q = q if rotated is None else rotated
         lengths = cache_seqlens + k.shape[1]
-    if cache_batch_idx is not None:
-        k_cache, v_cache = k_cache[cache_batch_idx.long()], v_cache[cache_batch_idx.long()]
 
     def attend(rows, alibi_slopes):
         k, v = (x.transpose(1, 2) if block_table is not None else x.transpose(1, 2)[rows] for x in (k_cache, v_cache))

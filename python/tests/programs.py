@@ -221,7 +221,7 @@ def pages(table: Tensor("i32", 2), lengths: Tensor("i32", 1), pool: Tensor("f32"
     keys, heads = tl.paged(pool.at(1), table.at(sequence), 16).rows(0, lengths.gather(sequence)), tl.packed(q)
     for i in tl.range(0, keys.dim(0), 8):
         heads.store(i, keys.load(i, [8, 16]))
-    tl.packed(q, 4).at(3).atomic_add(0, tl.paged(pool.at(0), table.at(2), 4, lengths).at(3).load(0, [16]))
+    tl.packed(q, 4).at(3).atomic_add(0, tl.paged(pool.at_axis(1, 0), table.at(2), 4, lengths).at(3).load(0, [16]))
     out.store(0, keys.gather(tl.as_column(tl.iota(8)), tl.as_row(tl.iota(16))))
 
 

@@ -203,7 +203,7 @@ void pages(View table, View lengths, View pool, View q, View out) {
   View keys = paged(pool.at(1), table.at(sequence), 16).rows(0, lengths.gather(sequence)), heads = packed(q);
   for (Value i : range(0, keys.dim(0), 8))
     heads.store(i, keys.load(i, {8, 16}));
-  packed(q, 4).at(3).atomicAdd(0, paged(pool.at(0), table.at(2), lengths, 4).at(3).load(0, {16}));
+  packed(q, 4).at(3).atomicAdd(0, paged(pool.atAxis(1, 0), table.at(2), lengths, 4).at(3).load(0, {16}));
   out.store(0, keys.gather(asColumn(iota(8)), asRow(iota(16))));
 }
 

@@ -641,11 +641,11 @@ TEST(Call, Decodes) {
   attention.causal = TEGULA_CAUSAL_TOP_LEFT;
   EXPECT_THAT(refusal(), HasSubstr("argument 'attention.causal': it is TEGULA_CAUSAL_TOP_LEFT (1)"));
   attention.causal = TEGULA_CAUSAL_NONE;
-  decoding.page_size = 8;
+  decoding.page_size = -8;
   decoding.lengths = TEGULA_LENGTHS_LAST_PAGE + 1;
   EXPECT_THAT(refusal(), HasSubstr("argument 'lengths': it is 5"));
   decoding.lengths = TEGULA_LENGTHS_USUAL;
-  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is 8; it must be a multiple of 16, or 0"));
+  EXPECT_THAT(refusal(), HasSubstr("argument 'page_size': it is -8; it must be at least 0"));
   decoding.attention = nullptr;
   EXPECT_THAT(refusal(), HasSubstr("'attention'"));
 }
@@ -695,14 +695,20 @@ TEST(Call, DecodesWithAPrefix) {
   EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
 }
 
-/// A context with assertions names the entry of a page table that no page has, and a length that is too long.
-TEST(Call, DecodingAssertsPagesAndLengths) {
+/// A context with assertions names the entry of a page table that no page has, and a length that is too long. A tile
+/// lies in one page of 16 keys, and in several of 5.
+class Assertions : public ::testing::TestWithParam<int> {};
+
+TEST_P(Assertions, DecodingTestsPagesAndLengths) {
   tegula_context_options options = tegula::test::options();
   options.device_asserts = 1;
   const Context context = makeContext(options);
-  constexpr int64_t dim = 8, page = 16;
+  constexpr int64_t dim = 8;
+  const int page = GetParam(), columns = 32 / page, last = 16 / page; // The entry of key 16.
   std::vector<float> q(dim, 1), k(2 * page * dim, 1), o(2 * dim), lse(2);
-  int32_t lengths[] = {20, 17}, pages[] = {1, 0, 0, 5};
+  std::vector<int32_t> pages(2 * columns, 1);
+  int32_t lengths[] = {20, 17}, &missing = pages[columns + last];
+  missing = 5;
   tegula_attention_problem attention = problem();
   attention.head_dim = dim;
   attention.backward = 0;
@@ -714,7 +720,8 @@ TEST(Call, DecodingAssertsPagesAndLengths) {
   tegula_tensor q_view = tensor(q.data(), TEGULA_F32, {2, 1, 1, dim});
   q_view.strides[0] = 0;
   const tegula_tensor k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
-                      length_view = tensor(lengths, TEGULA_I32, {2}), table = tensor(pages, TEGULA_I32, {2, 2}),
+                      length_view = tensor(lengths, TEGULA_I32, {2}),
+                      table = tensor(pages.data(), TEGULA_I32, {2, columns}),
                       o_view = tensor(o.data(), TEGULA_F32, {2, 1, 1, dim}),
                       lse_view = tensor(lse.data(), TEGULA_F32, {2, 1, 1});
   const std::vector<tegula_argument> arguments = {argument(q_view), argument(k_view),  argument(length_view),
@@ -733,15 +740,17 @@ TEST(Call, DecodingAssertsPagesAndLengths) {
   EXPECT_EQ(status.code(), ErrorCode::launch_failed);
   EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, entry of page_table, and its page, which does "
                                           "not exist: i32 [3]"));
-  EXPECT_THAT(status.message(), HasSubstr("[0] 1 1 5"));
-  pages[3] = 1;
+  EXPECT_THAT(status.message(), HasSubstr("[0] 1 " + std::to_string(last) + " 5"));
+  missing = 1;
   EXPECT_TRUE(isOk(plan->launch(args)));
   lengths[0] = 33;
   status = plan->launch(args);
   EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, its length, and the keys that it has room for: "
                                           "i32 [3]"));
-  EXPECT_THAT(status.message(), HasSubstr("[0] 0 33 32"));
+  EXPECT_THAT(status.message(), HasSubstr("[0] 0 33 " + std::to_string(columns * page)));
 }
+
+INSTANTIATE_TEST_SUITE_P(PageSizes, Assertions, ::testing::Values(16, 5));
 
 /// Launches a plan that needs no workspace.
 Status launch(const Plan &plan, const std::vector<tegula_argument> &arguments) {

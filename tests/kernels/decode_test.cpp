@@ -440,6 +440,56 @@ TEST(Decode, PagesOfAMultipleOf16Keys) {
   runAndExpect({.dtype = bf16, .heads = 64, .kv_heads = 1, .page = 48, .prefix = 130});
 }
 
+/// A tile of keys lies in several pages.
+TEST(Decode, PagesThatNoTileDivides) {
+  for (int page : {1, 2, 4, 8, 24}) {
+    for (DType dtype : {f32, bf16})
+      runAndExpect({.dtype = dtype, .queries = 2, .page = page, .spans = 6});
+    runAndExpect({.dtype = bf16, .heads = 64, .head_dim = 64, .value_dim = 64, .page = page, .lengths = {300, 1, 77}});
+    runAndExpect({.page = page, .left = 70, .alibi = true, .layout = Layout::scattered, .spans = 5});
+    runAndExpect({.dtype = bf16, .queries = 2, .page = page, .sinks = true, .keys_per_part = 256});
+    runAndExpect({.heads = 2, .kv_heads = 1, .capacity = 70, .page = page, .lengths = manyLengths()});
+  }
+}
+
+TEST(Decode, TablesOfPagesThatNoTileDivides) {
+  for (int page : {1, 4, 8, 24}) {
+    runAndExpect({.queries = 2,
+                  .page = page,
+                  .sinks = true,
+                  .left = 40,
+                  .lacks_pages = true,
+                  .begins = {3, 0, 50, 0, 128},
+                  .page_offsets = true});
+    runAndExpect({.page = page, .keys_per_part = 256, .page_offsets = true});
+    for (bool page_offsets : {false, true})
+      runAndExpect({.dtype = bf16,
+                    .page = page,
+                    .lacks_pages = true,
+                    .spans = 6,
+                    .page_offsets = page_offsets,
+                    .page_table_v = true});
+    for (CacheLengths counted : {CacheLengths::before, CacheLengths::last_key, CacheLengths::last_page})
+      runAndExpect({.queries = 3, .page = page, .spans = 6, .page_offsets = true, .counted = counted});
+  }
+}
+
+TEST(Decode, LatentAndPrefixInPagesThatNoTileDivides) {
+  for (int page : {1, 2, 8, 24}) {
+    runAndExpect({.dtype = bf16,
+                  .heads = 16,
+                  .kv_heads = 1,
+                  .head_dim = 192,
+                  .value_dim = 128,
+                  .page = page,
+                  .lacks_pages = page == 2,
+                  .latent = true});
+    runAndExpect({.dtype = bf16, .queries = 2, .page = page, .page_offsets = true, .prefix = 130});
+    runAndExpect({.dtype = bf16, .heads = 64, .kv_heads = 1, .page = page, .prefix = 130});
+    runAndExpect({.head_dim = 40, .value_dim = 24, .page = page, .latent = true, .prefix = 70});
+  }
+}
+
 TEST(Decode, PageTablesWithoutGaps) {
   for (int page : {16, 64})
     runAndExpect({.dtype = bf16, .page = page, .spans = 6, .page_offsets = true});
@@ -838,8 +888,10 @@ TEST(Decode, SaysWhatIsWrong) {
               HasSubstr("argument 'value_dim': it is 520; it must be from 1 to 512"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 16, .latent = true}),
               HasSubstr("argument 'value_dim': it is 16; with latent it must be at most head_dim, 8"));
-  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 24}),
-              HasSubstr("argument 'page_size': it is 24; it must be a multiple of 16, or 0"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = -1}),
+              HasSubstr("argument 'page_size': it is -1; it must be at least 0"));
+  EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .page_size = 8, .keys_per_part = 8}),
+              HasSubstr("argument 'keys_per_part': it is 8; it must be 0 or a multiple of 256"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .keys_per_part = 100}),
               HasSubstr("argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"));
   EXPECT_THAT(message({.head_dim = 8, .value_dim = 8, .variant = prefixLm(Alignment::bottom_right)}),

@@ -107,7 +107,7 @@ std::vector<PtxCase> testing::optionCases() {
     addOptions(cases, backwardOf(head_dim, Causal::bottom_right));
   for (int head_dim : {64, 128})
     addVariants(cases, backwardOf(head_dim, Causal::none));
-  for (int page_size : {0, 64})
+  for (int page_size : {0, 1, 8, 64})
     for (int rows : {8, 64})
       addDecoding(cases, {.head_dim = 128, .value_dim = 128, .page_size = page_size, .expected_rows = rows});
   for (int page_size : {0, 64}) {

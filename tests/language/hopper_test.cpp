@@ -64,6 +64,45 @@ TEST(Hopper, APersistentMatrixProduct) {
   Product().runAndCheck(bench::recordPersistentMatrixProduct(bf16, {128, 128, 64}), 2);
 }
 
+/// X^T X of a matrix of a tensor [batch, heads, rows, depth], which TMA loads, or [batch, rows, heads, depth], which it
+/// does not load. All other matrices are NaN.
+TEST(Hopper, AMatrixBetweenOthers) {
+  constexpr int64_t batch = 2, heads = 3, rows = 150, depth = 64;
+  for (bool haveHeadsFirst : {true, false}) {
+    auto kernel = [=](View X, View W) {
+      const View x = haveHeadsFirst ? X.atAxis(1, 2).at(1) : X.at(1).atAxis(1, 2);
+      Var w = fill({depth, depth}, 0.0);
+      for (Value i : range(0, x.dim(0), 64)) {
+        const Value tile = x.load({i, 0}, {64, depth});
+        w = dot(transpose(tile), tile, w);
+      }
+      W.store(0, w);
+    };
+    Expected<Program> program = record("weights", kernel, TensorArg{"x", bf16, 4}, TensorArg{"w", f32, 2});
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    EXPECT_EQ(ptxOf(*program).find("cp.async.bulk.tensor.4d") != std::string::npos, haveHeadsFirst);
+    Matrix x({batch, haveHeadsFirst ? heads : rows, haveHeadsFirst ? rows : heads, depth}, Bf16(NAN));
+    const auto at = [&](int64_t row) {
+      return &x((haveHeadsFirst ? (heads + 2) * rows + row : (rows + row) * heads + 2) * depth);
+    };
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < depth; ++j)
+        at(i)[j] = float((i * 3 + j) % 5 - 2);
+    Array<float> w({depth, depth}, 7.0f);
+    OnDevice<Bf16> on_x(x);
+    OnDevice<float> on_w(w);
+    launch(*program, {}, {on_x.ref(), on_w.ref()});
+    ASSERT_TRUE(on_w.readBack()) << "memory outside an array was written";
+    for (int64_t i = 0; i < depth; ++i)
+      for (int64_t j = 0; j < depth; ++j) {
+        double sum = 0;
+        for (int64_t row = 0; row < rows; ++row)
+          sum += double(at(row)[i]) * double(at(row)[j]);
+        ASSERT_EQ(w(i, j), sum) << i << ", " << j;
+      }
+  }
+}
+
 /// Returns row `i` of attention with a sink, in double precision.
 std::vector<double> sinkAttentionRow(Matrix &q, Matrix &k, Matrix &v, int64_t i, double sink, double scale) {
   const int64_t keys = k.shape[2], dim = k.shape[3];

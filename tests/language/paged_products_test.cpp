@@ -12,7 +12,7 @@ constexpr int64_t kSequences = std::size(kTables);
 /// Rows that pages have, if they are limited.
 constexpr int32_t kLengths[][kEntries] = {{16, 3, 0, 100, 8, 1}, {5, 9, 16, -4, 0, 15}, {2, 7, 16, 16, 16, 1 << 30}};
 
-/// A pool, as [heads, pages, rows of a page, columns] with any strides.
+/// A pool of heads, pages, rows of a page and columns, with any strides. The tensor has heads or pages first.
 struct Pool {
   int64_t rows, strides[3];
 
@@ -20,12 +20,17 @@ struct Pool {
   int64_t elementOf(int64_t place, int64_t row, int64_t column) const {
     return kHead * strides[0] + place * strides[1] + row * strides[2] + column;
   }
-  TensorRef of(const OnDevice<Bf16> &memory) const {
-    return {.data = memory.ref().data,
-            .dtype = bf16,
-            .rank = 4,
-            .shape = {kHeads, kPages, rows, kDepth},
-            .strides = {strides[0], strides[1], strides[2], 1}};
+  TensorRef of(const OnDevice<Bf16> &memory, bool hasPagesFirst) const {
+    TensorRef tensor{.data = memory.ref().data,
+                     .dtype = bf16,
+                     .rank = 4,
+                     .shape = {kHeads, kPages, rows, kDepth},
+                     .strides = {strides[0], strides[1], strides[2], 1}};
+    if (hasPagesFirst) {
+      std::swap(tensor.shape[0], tensor.shape[1]);
+      std::swap(tensor.strides[0], tensor.strides[1]);
+    }
+    return tensor;
   }
 };
 
@@ -40,11 +45,13 @@ std::vector<int64_t> rowsOf(int64_t p, const Pool &pool, int64_t page, int64_t l
 }
 
 /// X^T X over the rows of each sequence. A row of another sequence would reach all sums.
-void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited = false) {
+void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited,
+                   bool hasPagesFirst) {
   SCOPED_TRACE(::testing::Message() << "pages of " << page << ", " << pool.rows << " rows held, strides "
-                                    << pool.strides[0] << ", " << pool.strides[1] << ", " << pool.strides[2]);
+                                    << pool.strides[0] << ", " << pool.strides[1] << ", " << pool.strides[2]
+                                    << (hasPagesFirst ? ", pages first" : ", heads first"));
   auto kernel = [=](View Table, View Lengths, View Length, View X, View W) {
-    View table = Table.at(programId(0)), head = X.at(kHead);
+    View table = Table.at(programId(0)), head = hasPagesFirst ? X.atAxis(1, kHead) : X.at(kHead);
     View all = areLimited ? paged(head, table, Lengths.at(programId(0)), page) : paged(head, table, page);
     View x = all.rows(0, Length.gather(0));
     Var w = fill({kDepth, kDepth}, 0.0);
@@ -77,7 +84,8 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
   OnDevice<int64_t> on_length(lengths);
   OnDevice<Bf16> on_x(x);
   OnDevice<float> on_w(w);
-  launch(*program, {.x = kSequences}, {on_table.ref(), on_pages.ref(), on_length.ref(), pool.of(on_x), on_w.ref()});
+  launch(*program, {.x = kSequences},
+         {on_table.ref(), on_pages.ref(), on_length.ref(), pool.of(on_x, hasPagesFirst), on_w.ref()});
   ASSERT_TRUE(on_w.readBack()) << "memory outside an array was written";
   for (int64_t p = 0; p < kSequences; ++p)
     for (int64_t i = 0; i < kDepth; ++i)
@@ -87,6 +95,11 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
           sum += double(x(row + i)) * double(x(row + j));
         ASSERT_EQ(w(p, i, j), sum) << p << ": " << i << ", " << j;
       }
+}
+
+void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited = false) {
+  for (bool hasPagesFirst : {false, true})
+    checkProducts(pool, page, length, isLoadedByTma, areLimited, hasPagesFirst);
 }
 
 Pool headsOutside(int64_t rows) { return {rows, {kPages * rows * kDepth, rows * kDepth, kDepth}}; }

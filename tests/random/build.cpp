@@ -209,7 +209,8 @@ private:
   }
   View view(const Node &node) {
     View whole = views_[size_t(node.tensor)];
-    View part = inPages(node, node.perInstance ? whole.at(tegula::programId(0)) : whole);
+    View own = node.perInstance ? whole.at(tegula::programId(0)) : whole;
+    View part = inPages(node, node.fixed > 0 ? own.atAxis(node.fixed, node.at) : own);
     return node.rows.empty() ? part : part.rows(result(node.rows[0]), result(node.rows[1]));
   }
   Operand operand(const Node &node, size_t index) const { return result(node.operands[index]); }

@@ -108,6 +108,8 @@ struct Node {
   int64_t first = 0, step = 1;    ///< First column and step of columns.
   bool reverse = false;           ///< A cumsum runs from the last element on.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
+  int fixed = 0;                  ///< The axis of the tensor that is fixed at `at`; 0 if none is.
+  int64_t at = 0;                 ///< The index of the fixed axis, which may be outside.
   int64_t page = 0;               ///< Rows of a page, if the first dimension of the tensor are pages; otherwise 0.
   int table = -1;                 ///< Index of the tensor that says where page i is; -1 if it is place i.
   int lengths = -1;               ///< Index of the tensor that says how many rows page i has; -1 if nothing does.

@@ -286,6 +286,15 @@ private:
     node.rows = {begin.id, end.id};
   }
 
+  /// Lets a node see a tensor, whose other dimensions are those of `shape`, at an index of a dimension after the first.
+  void fixAxis(Node &node, Shape &shape) {
+    if (!c_.chance(40))
+      return;
+    node.fixed = c_.below(2) == 0 ? 1 : static_cast<int>(shape.size());
+    node.at = c_.of<int64_t>({0, 1, 1, 2});
+    shape.insert(shape.begin() + node.fixed, 2);
+  }
+
   /// Lets a node read a tensor that can hold tiles of its shape, sometimes through pages. The table then has places
   /// that the tensor does not have, and the same place several times.
   void chooseInput(Node &node) {
@@ -297,6 +306,7 @@ private:
     Shape shape = {c_.of<int64_t>({3, 7}), node.page + c_.of<int64_t>({0, 0, 3, -1})};
     for (size_t axis = 1; axis < node.shape.size(); ++axis)
       shape.push_back(extent(node.shape[axis]));
+    fixAxis(node, shape);
     node.tensor = addTensor({.dtype = node.dtype, .shape = shape});
     node.table = c_.chance(70) ? input(i32, {4}) : -1;
     node.lengths = node.table >= 0 && c_.chance(40) ? input(i32, {4}) : -1;

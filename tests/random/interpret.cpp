@@ -353,6 +353,8 @@ private:
       at[0] = node.table < 0 ? page : numberAt(node.table);
       at.insert(at.begin() + 1, row);
     }
+    if (node.fixed > 0)
+      at.insert(at.begin() + node.fixed, node.at);
     if (node.perInstance)
       at.insert(at.begin(), instance_);
     int64_t place = 0;

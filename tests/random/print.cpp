@@ -190,6 +190,8 @@ private:
 
   std::string view(const Node &node) {
     std::string text = "t" + std::to_string(node.tensor) + (node.perInstance ? ".at(programId(0))" : "");
+    if (node.fixed > 0)
+      text += ".atAxis(" + std::to_string(node.fixed) + ", " + std::to_string(node.at) + ")";
     if (node.page > 0)
       text = (node.table < 0 ? "packed(" + text : "paged(" + text + ", t" + std::to_string(node.table)) +
              (node.lengths < 0 ? ", " : ", t" + std::to_string(node.lengths) + ", ") + std::to_string(node.page) + ")";

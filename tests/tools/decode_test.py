@@ -38,7 +38,7 @@ class DecodeTest(CommandLineTest):
         self.assertTrue(self.check("--sinks", "--seqlen-q", "3", "--value-dim", "24")["sinks"])
 
     def test_pages_and_parts_pass_their_check(self):
-        for arguments in "--page-size 16", "--page-size 16 --keys-per-part 16", "--keys-per-part 256", "--splits 7":
+        for arguments in "--page-size 1", "--page-size 16", "--page-size 16 --keys-per-part 16", "--keys-per-part 256", "--splits 7":
             with self.subTest(arguments):
                 self.check(*arguments.split(), "--seqlen-q", "2")
 

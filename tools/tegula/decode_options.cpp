@@ -91,7 +91,7 @@ void addProblem(CLI::App &command, DecodeOptions &o) {
   command.add_flag("--latent", o.latent,
                    "Values are the first --value-dim columns of the keys, as in multi-head\nlatent attention");
   addNumber(command, "--page-size", o.page_size, 0, kMaxKeys,
-            "The keys of a page, a multiple of 16; pages lie in a random order.\n0: no pages (0)");
+            "The keys of a page; pages lie in a random order. 0: no pages (0)");
   command.add_flag("--page-table-v", o.page_table_v, "Values have pages in another order than keys; needs --page-size");
   addWord(command, "--lengths-count", {"all", "before", "last_key"}, o.lengths_count, lengthsCount,
           "What the kernels get as lengths: all keys of a sequence, those before its\nqueries, or the number of the "

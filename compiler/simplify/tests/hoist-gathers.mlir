@@ -56,10 +56,13 @@ func.func @large(%v: !tile.view<1xf32>, %n: index, %at: tensor<64x32xindex>, %ou
 // CHECK-LABEL: @slices
 // CHECK: %[[LAST:.*]] = tile.slice %arg0[%arg1, %arg2, %{{.*}}] : !tile.view<4xi32> -> !tile.view<1xi32>
 // CHECK: %[[OUTER:.*]] = tile.slice %arg0[%arg1, %arg2] : !tile.view<4xi32> -> !tile.view<2xi32>
+// CHECK: %[[PART:.*]] = tile.slice %arg0[%arg2] axis 1 : !tile.view<4xi32> -> !tile.view<3xi32>
 // CHECK: scf.for %[[I:[^ ]*]] =
 // CHECK: tile.gather %[[LAST]][%[[I]]]
 // CHECK: %[[INNER:.*]] = tile.slice %[[OUTER]][%[[I]]] : !tile.view<2xi32> -> !tile.view<1xi32>
 // CHECK: tile.gather %[[INNER]][%arg2]
+// CHECK: %[[ACROSS:.*]] = tile.slice %[[PART]][%[[I]]] axis 1 : !tile.view<3xi32> -> !tile.view<2xi32>
+// CHECK: tile.gather %[[ACROSS]][%arg1, %arg2]
 // CHECK: tile.slice %arg0[%arg1, %arg2, %arg2]
 // CHECK: tile.load
 func.func @slices(%v: !tile.view<4xi32>, %b: index, %h: index, %n: index, %row: i32,
@@ -73,11 +76,14 @@ func.func @slices(%v: !tile.view<4xi32>, %b: index, %h: index, %n: index, %row: 
     %x = tile.gather %last[%i] : !tile.view<1xi32>, index -> i32
     %middle = tile.slice %v[%b, %h, %i] : !tile.view<4xi32> -> !tile.view<1xi32>
     %y = tile.gather %middle[%h] : !tile.view<1xi32>, index -> i32
+    %across = tile.slice %v[%h, %i] axis 1 : !tile.view<4xi32> -> !tile.view<2xi32>
+    %w = tile.gather %across[%b, %h] : !tile.view<2xi32>, index, index -> i32
     %loaded = tile.slice %v[%b, %h, %h] : !tile.view<4xi32> -> !tile.view<1xi32>
     %z = tile.load %loaded[%i] : !tile.view<1xi32> -> tensor<8xi32>
     tile.store %z, %out[%i] : tensor<8xi32>, !tile.view<1xi32>
     %a = arith.addi %sum, %x : i32
-    %next = arith.addi %a, %y : i32
+    %c = arith.addi %a, %w : i32
+    %next = arith.addi %c, %y : i32
     scf.yield %next : i32
   }
   %tile = tile.broadcast %r : i32 -> tensor<1xi32>

@@ -781,6 +781,15 @@ func.func @coordinates_of_rows_of_rows(%v: !tile.view<2xf32>, %i: index) {
 
 // -----
 
+func.func @coordinates_of_other_dimensions(%v: !tile.view<3xf32>, %i: index) {
+  %matrix = tile.slice %v[%i] axis 1 : !tile.view<3xf32> -> !tile.view<2xf32>
+  // expected-error @+1 {{has no coordinates: its rows and columns are not the last dimensions of its tensor; TMA moves tiles of these, so put them last}}
+  %x:3 = sm.coordinates %matrix[%i, %i] : !tile.view<2xf32> -> i32, i32, i32
+  return
+}
+
+// -----
+
 func.func @coordinates_in_pages(%v: !tile.view<3xf32>, %table: !tile.view<1xi32>, %i: index) {
   %rows = tile.pages %v[%table] page 64 : !tile.view<3xf32>, !tile.view<1xi32> -> !tile.view<2xf32>
   // expected-error @+1 {{has no coordinates: TMA loads rows of pages, but does not store or add them}}

@@ -103,6 +103,14 @@ func.func @slice_to_a_wrong_rank(%v: !tile.view<4xf32>, %i: index) {
 
 // -----
 
+func.func @slice_after_the_last_dimension(%v: !tile.view<4xf32>, %i: index) {
+  // expected-error @+1 {{'tile.slice' op fixes dimensions from 3 on, but the result has rank 2}}
+  %0 = tile.slice %v[%i, %i] axis 3 : !tile.view<4xf32> -> !tile.view<2xf32>
+  return
+}
+
+// -----
+
 func.func @slice_to_another_element_type(%v: !tile.view<4xbf16>, %i: index) {
   // expected-error @+1 {{'tile.slice' op the result holds 'f32' but the view holds 'bf16'}}
   %0 = tile.slice %v[%i, %i] : !tile.view<4xbf16> -> !tile.view<2xf32>

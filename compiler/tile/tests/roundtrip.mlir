@@ -21,6 +21,7 @@ func.func @where_am_i() -> index {
 // CHECK-NEXT:    %4 = tile.pages %arg0 page 8 : !tile.view<4xbf16> -> !tile.view<3xbf16>
 // CHECK-NEXT:    %5 = tile.pages %1 : !tile.view<2xbf16> -> !tile.view<1xbf16>
 // CHECK-NEXT:    %6 = tile.pages %arg0[%arg2] lengths %arg3 page 64 : !tile.view<4xbf16>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<3xbf16>
+// CHECK-NEXT:    %7 = tile.slice %arg0[%arg1, %0] axis 1 : !tile.view<4xbf16> -> !tile.view<2xbf16>
 func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg1: index, %arg2: !tile.view<1xi32>, %arg3: !tile.view<1xi32>) {
   %0 = tile.dim %arg0 3 : !tile.view<4xbf16>
   %1 = tile.slice %arg0[%arg1, %0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
@@ -29,6 +30,7 @@ func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg
   %4 = tile.pages %arg0 page 8 : !tile.view<4xbf16> -> !tile.view<3xbf16>
   %5 = tile.pages %1 : !tile.view<2xbf16> -> !tile.view<1xbf16>
   %6 = tile.pages %arg0[%arg2] lengths %arg3 page 64 : !tile.view<4xbf16>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<3xbf16>
+  %7 = tile.slice %arg0[%arg1, %0] axis 1 : !tile.view<4xbf16> -> !tile.view<2xbf16>
   return
 }
 

@@ -26,7 +26,7 @@ private:
 
 struct Turn;
 
-/// A tensor in memory with run-time shape and strides, or a part of one: what is left after fixing leading dimensions,
+/// A tensor in memory with run-time shape and strides, or a part of one: what is left after fixing some dimensions,
 /// some of its rows, or its rows in the order of a table of pages.
 class View {
 public:
@@ -37,6 +37,11 @@ public:
   /// Fixes leading dimensions: `q.at(batch, head)` is the rank-2 view of one head. An index outside gives an empty
   /// view.
   template <class... I> View at(Operand first, const I &...rest) const { return slice(together(first, rest...)); }
+  /// Fixes dimensions from `axis` on: `pool.atAxis(1, head)` is [pages, rows, columns] of a pool [pages, heads, rows,
+  /// columns]. An index outside gives an empty view.
+  template <class... I> View atAxis(int axis, Operand first, const I &...rest) const {
+    return slice(together(first, rest...), axis);
+  }
   /// Takes the rows from `begin` on, below `end`, of the first dimension. Both are integer scalars, such as elements of
   /// a tensor. Rows outside this view are left out; a negative `begin` gives an empty view.
   View rows(Operand begin, Operand end) const;
@@ -71,9 +76,9 @@ public:
     scatterAddAt(tile, together(first, rest...));
   }
 
-  // at, gather, scatter and scatterAdd with a list of indices, for hosts that know their number only at run time. The
-  // line is that of the first index; there is at least one.
-  View slice(const std::vector<Operand> &indices) const;
+  // at, atAxis, gather, scatter and scatterAdd with a list of indices, for hosts that know their number only at run
+  // time. The line is that of the first index; there is at least one.
+  View slice(const std::vector<Operand> &indices, int axis = 0) const;
   Value gatherAt(const std::vector<Operand> &indices) const;
   void scatterAt(Operand tile, const std::vector<Operand> &indices) const;
   void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;

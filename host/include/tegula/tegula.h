@@ -568,11 +568,11 @@ enum {
 /* Attention of a few new queries of each sequence on the keys and values of a cache. */
 typedef struct tegula_decode_problem {
   uint32_t struct_size;
-  int32_t page_size;     /* The keys of a page, a multiple of 16; 0: k and v have no pages. */
+  int32_t page_size;     /* The keys of a page, fastest if a multiple of 16; 0: k and v have no pages. */
   int32_t expected_rows; /* About seqlen_q * heads / kv_heads; 0: 8. Others are as correct. */
-  /* Not 0: sequences are cut after this number of keys, a multiple of 256, or of the largest power of two that divides
-   * page_size, if that is less. The bits of a result then do not depend on the other sequences, unless the launch gives
-   * num_spans. */
+  /* Not 0: sequences are cut after this number of keys, a multiple of 256. If page_size is a multiple of 16, the largest
+   * power of two that divides it is enough. The bits of a result then do not depend on the other sequences, unless the
+   * launch gives num_spans. */
   int32_t keys_per_part;
   /* dtype, head_dim, value_dim, causal (TEGULA_CAUSAL_NONE or _BOTTOM_RIGHT), variants (TEGULA_WINDOW, _SOFTCAP,
    * _ALIBI, _BIAS and _MASK) with their fields, variant_text, sinks and schedule. A window needs bottom_right or a

@@ -148,7 +148,7 @@ Expected<Program> recordStandardOutput(const AttentionConfig &config);  ///< o =
 Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 
 // With sinks, the programs of the forward pass of flash2 also take `sinks`, f32 [heads].
-// With pages, they take k [kv_heads, pages, page_size, head_dim] and v [kv_heads, pages, page_size, value_dim], and
+// With pages, they take k [pages, kv_heads, page_size, head_dim] and v [pages, kv_heads, page_size, value_dim], and
 // also `page_table` and `page_lengths`, i32 [entries]. With dropsOut(), the programs of flash2 that compute P also take
 // `dropout_state`, i64 [2]: seed and offset.
 

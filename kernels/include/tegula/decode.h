@@ -27,8 +27,8 @@ struct DecodeProblem {
   /// The last query of a sequence is the one of its last key, and a query sees no key after its own. If it is false,
   /// all queries see all keys.
   bool causal = true;
-  /// The keys of a page, a multiple of 16. 0 if k and v have no pages. A tile has at most as many keys as the largest
-  /// power of two that divides it.
+  /// The keys of a page. 0 if k and v have no pages. If it is a multiple of 16, a tile has keys of one page: at most as
+  /// many as the largest power of two that divides it. Other pages are slower, because a tile has keys of several ones.
   int page_size = 0;
   /// The page tables of all sequences lie one after another (CSR, as kv_indptr and kv_indices of FlashInfer).
   bool page_offsets = false;
@@ -45,9 +45,9 @@ struct DecodeProblem {
   int expected_rows = 8;
   /// Sequences have begins, too: the first key that queries see, such as after padding on the left.
   bool begins = false;
-  /// Not 0: sequences are cut after this number of keys, a multiple of 256, or of the largest power of two that divides
-  /// page_size, if that is less. The bits of a result then depend neither on the other sequences nor on the device's
-  /// number of multiprocessors, unless a launch gives num_spans.
+  /// Not 0: sequences are cut after this number of keys, a multiple of 256. If page_size is a multiple of 16, the
+  /// largest power of two that divides it is enough. The bits of a result then depend neither on the other sequences
+  /// nor on the device's number of multiprocessors, unless a launch gives num_spans.
   int keys_per_part = 0;
   /// All sequences begin with the same keys, such as those of a system prompt. They are read once for all sequences,
   /// and tensor cores multiply them with the queries of all (Hydragen, Juravsky et al. 2024).

@@ -198,6 +198,7 @@ void bindView(nb::class_<View> &type) {
     return operandsOf(indices);
   };
   type.def("at", [some](const View &self, nb::args indices) { return self.slice(some(indices)); });
+  type.def("at_axis", [some](const View &self, int axis, nb::args indices) { return self.slice(some(indices), axis); });
   type.def(
       "rows", [](const View &self, Operand begin, Operand end) { return self.rows(begin, end); }, nb::arg("begin"),
       nb::arg("end"), "Takes the rows from begin on, below end.");
@@ -228,8 +229,7 @@ void bindView(nb::class_<View> &type) {
       },
       nb::arg("position"), nb::arg("tile"), nb::arg("turn"));
   type.def(
-      "arrive",
-      [](const View &self, Operand place, Operand count) { return self.arrive(place, count, here()); },
+      "arrive", [](const View &self, Operand place, Operand count) { return self.arrive(place, count, here()); },
       nb::arg("place"), nb::arg("count"));
   type.def("gather", [some](const View &self, nb::args indices) { return self.gatherAt(some(indices)); });
   type.def("scatter",

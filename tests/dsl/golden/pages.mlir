@@ -16,7 +16,7 @@ module attributes {tile.version = 1 : i64} {
       %13 = tile.load %8[%12, %0] : !tile.view<2xf32> -> tensor<8x16xf32> loc("dsl/programs.cpp":205:0)
       tile.store %13, %11[%12, %0] : tensor<8x16xf32>, !tile.view<2xf32> loc("dsl/programs.cpp":205:0)
     } loc("dsl/programs.cpp":204:0)
-    %14 = tile.slice %pool[%0] : !tile.view<4xf32> -> !tile.view<3xf32> loc("dsl/programs.cpp":206:0)
+    %14 = tile.slice %pool[%0] axis 1 : !tile.view<4xf32> -> !tile.view<3xf32> loc("dsl/programs.cpp":206:0)
     %15 = arith.constant 2 : index loc("dsl/programs.cpp":206:0)
     %16 = tile.slice %table[%15] : !tile.view<2xi32> -> !tile.view<1xi32> loc("dsl/programs.cpp":206:0)
     %17 = tile.pages %14[%16] lengths %lengths page 4 : !tile.view<3xf32>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<2xf32> loc("dsl/programs.cpp":206:0)

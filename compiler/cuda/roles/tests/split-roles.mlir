@@ -1001,6 +1001,51 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// The producer loads tiles of the last dimensions of a tensor, whatever is fixed outside of them, also in pages.
+// CHECK-LABEL: func @fixed_dimensions
+// CHECK: sm.roles
+// CHECK: %[[HEAD:.*]] = tile.slice %{{.*}}[%{{.*}}] axis 1
+// CHECK-DAG: %[[MATRIX:.*]] = tile.slice %[[HEAD]]
+// CHECK-DAG: %[[PAGES:.*]] = tile.pages %[[HEAD]]
+// CHECK: sm.producer_load %[[MATRIX]]
+// CHECK: sm.producer_load %[[PAGES]]
+// CHECK-NOT: sm.producer_load
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @fixed_dimensions(%k: !tile.view<4xbf16>, %x: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %h: index, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %head = tile.slice %k[%h] axis 1 : !tile.view<4xbf16> -> !tile.view<3xbf16>
+    %matrix = tile.slice %head[%h] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+    %pages = tile.pages %head[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %between = tile.slice %x[%h] axis 1 : !tile.view<3xbf16> -> !tile.view<2xbf16>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ms = sm.load_shared %matrix[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ps = sm.load_shared %pages[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its rows and columns are not the last dimensions of its tensor; TMA moves tiles of these, so put them last}}
+      %bs = sm.load_shared %between[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ms depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %g = sm.wgmma %q, %ps depth 64 acc %s {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+      %i = sm.wgmma %q, %bs depth 64 acc %t {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %u = sm.await %i : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %u : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 // The producer loads rows in pages of a table, if no box reaches into a second page.
 // CHECK-LABEL: func @rows_in_pages
 // CHECK: sm.roles

@@ -166,7 +166,7 @@ static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   Value count = t.s.sub(rows.end, rows.first), end = rows.end;
   if (const int64_t joined = sm::joinedDimension(view)) {
     const int64_t dim = tensor.sizes.size() - 2 - joined;
-    Value index = t.scalar(place.indices[joined - 1]), none = t.s.index(0);
+    Value index = t.scalar(place.indices[1 + joined]), none = t.s.index(0);
     Value before = t.s.mul(index, rowsBetween(t, tensor.strides[dim], *std::prev(tensor.strides.end(), 2)));
     Value exists = t.s.compare(Compare::ult, index, tensor.sizes[dim]);
     count = t.s.select(exists, count, none);
@@ -221,8 +221,10 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, ArrayRef<Sm
 /// all rows of the box are after the end.
 static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoadOp load, int64_t rows) {
   const View view = t.view(load.getView());
-  SmallVector<Value> tile = llvm::map_to_vector(tile::positionInPages(load.getView(), load.getPosition())->indices,
-                                                [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+  SmallVector<Value> indices = tile::positionInPages(load.getView(), load.getPosition())->indices;
+  indices.erase(indices.begin() + 1 + sm::joinedDimension(load.getView()));
+  SmallVector<Value> tile =
+      llvm::map_to_vector(indices, [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
   Value toNext = rowsBetween(t, view.pages->stride, view.strides.front()), first = t.scalar(load.getPosition().front());
   ThreadProgram program(t);
   SmallVector<SmallVector<Value>> boxes;

@@ -501,6 +501,43 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 
 // -----
 
+// The map of a pool [pages, heads, rows, columns] has no dimension of pages: rows count through it. The head is the last
+// coordinate, after the row and the two of the end.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 2, 64, 16>]
+// CHECK-LABEL: func.func @pages_of_heads(
+// CHECK: %[[TO_NEXT:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK: scf.for
+// CHECK: %[[HEAD:.*]] = arith.trunci %{{.*}} : i64 to i32
+// CHECK: arith.muli %{{.*}}, %[[TO_NEXT]] : index
+// CHECK: cp.async.bulk.tensor.5d.shared::cluster{{.*}} %c1073741824_i32, %[[HEAD]], %
+// CHECK: cp.async.bulk.tensor.5d.shared::cluster{{.*}} %c1073741824_i32, %[[HEAD]], %
+// CHECK-NOT: cp.async.bulk.tensor
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
+  func.func @pages_of_heads(%pool: !tile.view<4xbf16>, %table: !tile.view<1xi32>, %head: index, %n: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %c32 = arith.constant 32 : index
+        %of_head = tile.slice %pool[%head] axis 1 : !tile.view<4xbf16> -> !tile.view<3xbf16>
+        %all = tile.pages %of_head[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        scf.for %j = %c0 to %n step %c32 {
+          sm.producer_load %all[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // If pages have lengths, the lane reads the length of each page, too. Its rows end there.
 // CHECK-LABEL: func.func @pages_of_some_rows(
 // CHECK: scf.for
