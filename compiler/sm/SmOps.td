@@ -521,6 +521,54 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
+//===-- One thread for all ----------------------------------------------------------------------------------------===//
+
+def Sm_DrawWorkOp : Sm_Op<"draw_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "takes the next work index from a counter by one thread, which writes it to the word that all share";
+  let description = [{
+    The first thread of the role or of the program instance does what `tile.next_work` describes. A barrier must come
+    before, so that all threads have read the word of an earlier op, and another one before an `sm.read_word`.
+
+    ```mlir
+    sm.barrier
+    sm.draw_work %counter : !tile.view<1xi32>
+    sm.barrier
+    %n = sm.read_word : i32
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter);
+  let assemblyFormat = "$counter attr-dict `:` qualified(type($counter))";
+}
+
+def Sm_ArriveOp : Sm_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "arrives at a counter by one thread, which writes to the word that all share if it is the last";
+  let description = [{
+    The first thread of the role or of the program instance does what `tile.arrive` describes. The word becomes 1 if the
+    instance is the last one, otherwise 0. Barriers must come before and after, as for `sm.draw_work`. They also order
+    the arrival after all that the threads wrote before, and before all that they do next.
+
+    ```mlir
+    sm.barrier
+    sm.arrive %counters[%i] of %count : !tile.view<1xi32>
+    sm.barrier
+    %last = sm.read_word : i32
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counters, Index:$place, I32:$count);
+  let assemblyFormat = "$counters `[` $place `]` `of` $count attr-dict `:` qualified(type($counters))";
+}
+
+def Sm_ReadWordOp : Sm_Op<"read_word", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the word that one thread has written for all";
+  let description = [{
+    ```mlir
+    %n = sm.read_word : i32
+    ```
+  }];
+  let results = (outs I32:$word);
+  let assemblyFormat = "attr-dict `:` type($word)";
+}
+
 //===-- Turns of memory -------------------------------------------------------------------------------------------===//
 
 def Sm_WaitMemoryTurnOp : Sm_Op<"wait_memory_turn", [

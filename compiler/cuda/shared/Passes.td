@@ -213,12 +213,12 @@ def InsertBarriers : OrderedPass<"insert-barriers"> {
   let gives = ["sm.barrier"];
 }
 
-def TakeTurns : OrderedPass<"take-turns"> {
-  let summary = "makes the waits of additions in turns ops of their own";
+def ExpandMeetings : OrderedPass<"expand-meetings"> {
+  let summary = "makes the barriers of ops for which all threads meet ops of their own";
   let description = [{
     The additions of all threads of a role, or of the program instance, belong to one turn. A barrier therefore comes
     after the wait for the turn, and another one before it is passed on. From
-    `compiler/cuda/shared/tests/take-turns.mlir`, abridged:
+    `compiler/cuda/shared/tests/expand-meetings.mlir`, abridged:
 
     ```mlir
     tile.atomic_add %x, %sum[%i, %i] turn %n of %turns[%i] next %m
@@ -234,11 +234,27 @@ def TakeTurns : OrderedPass<"take-turns"> {
     sm.pass_memory_turn %turns[%i] next %m
     ```
 
-    The pass comes after `insert-barriers`, for which such an addition is a barrier.
+    One thread draws a work index for all, or arrives for all. It does so between two barriers, and the others then read
+    the word that it has written:
+
+    ```mlir
+    %n = tile.next_work %counter
+    ```
+
+    becomes
+
+    ```mlir
+    sm.barrier
+    sm.draw_work %counter
+    sm.barrier
+    %n = sm.read_word
+    ```
+
+    The pass comes after `insert-barriers`, for which each of these ops is a barrier.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
   let needs = ["sm.barrier"];
-  let gives = ["sm.wait_memory_turn"];
+  let gives = ["sm.wait_memory_turn", "sm.draw_work", "sm.arrive", "sm.read_word"];
 }
 
 def EndWarpgroupsEarly : OrderedPass<"end-warpgroups-early"> {

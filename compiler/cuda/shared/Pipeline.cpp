@@ -20,7 +20,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanShared());
   passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());
-  passes.addPass(createTakeTurns());
+  passes.addPass(createExpandMeetings());
   passes.addPass(createEndWarpgroupsEarly());
   passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());
