@@ -849,14 +849,14 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   }];
 }
 
-def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents]> {
+def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
   let summary = "tells the producer that this warpgroup has read a slot for the last time in its phase";
   let description = [{
     One warp arrives for its warpgroup. This is enough if an MMA that was waited for has synchronised the warps since
     they waited for the tile. Otherwise a warp might not have seen the end of the phase yet, and would miss it once the
-    slot is filled again. With `per_warp`, therefore, each warp arrives.
+    slot is filled again. With `per_warp`, therefore, each warp arrives. One lane arrives for its warp, so an
+    `sm.barrier warp` comes before, unless an MMA has synchronised the lanes.
 
-    ```mlir
     With `after_products`, the slot becomes empty later, when the products that the lane has started are over.
 
     ```mlir
@@ -866,11 +866,6 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
     ```
   }];
   let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp, UnitAttr:$after_products);
-  let extraClassDeclaration = [{
-    /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed
-    /// an MMA together since they waited for the tile.
-    bool meetsInWarp();
-  }];
   let builders = [OpBuilder<(ins "::mlir::Value":$channel, "::mlir::Value":$slot, "bool":$per_warp), [{
     build($_builder, $_state, channel, slot, per_warp, /*after_products=*/false);
   }]>];

@@ -205,6 +205,10 @@ def InsertBarriers : OrderedPass<"insert-barriers"> {
     this one barrier also separates the readers of a slot from the copies that overwrite it. If an `sm.wgmma` reads what
     threads wrote, a proxy fence precedes each barrier of the thread block.
 
+    One lane releases a slot of a channel for its warp. A barrier of the warp comes before, so that all lanes have read
+    the slot. It is not needed if an MMA has synchronised the lanes since they waited for the tile. The lanes of a warp
+    also meet after they have copied rows to a slot that TMA could not load (`sm.fallback_copy`).
+
     The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
     it.
   }];

@@ -304,7 +304,6 @@ static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();
   plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
-  t.gpu.syncWarp();
   return success();
 }
 

@@ -388,8 +388,6 @@ static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
   Value isElected = t.isFirstLane();
   if (!op.getPerWarp())
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
-  else if (op.meetsInWarp())
-    t.gpu.syncWarp();
   t.gpu.arrive(emptyMbarrier(t, op.getChannel(), op.getSlot()), isElected);
   return success();
 }

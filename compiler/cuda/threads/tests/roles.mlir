@@ -125,6 +125,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
         sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
       }
+          sm.barrier warp
       load warps 1 registers 24 {
         sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tma_only : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       }
@@ -218,7 +219,7 @@ module attributes {tile.num_warps = 12 : i64, tile.arch = 90 : i64} {
 
 // -----
 
-// A tile that perhaps no MMA has read: the first lane of each warp releases it.
+// With per_warp, the first lane of each warp releases a tile. The lanes meet before only where a barrier says so.
 // CHECK-LABEL: func @released_by_each_warp
 // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0_i32
@@ -269,6 +270,8 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
 
 // -----
 
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: @$0 mbarrier.arrive{{.*}} %[[IS_FIRST]],
 // One lane draws the work index. It passes the index to the other lanes of its warp by a shuffle, and to the consumers
 // in memory after the mbarriers.
 // CHECK-LABEL: func.func @dynamic
@@ -277,6 +280,8 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
 // CHECK: %[[MINE:.*]] = scf.if %{{.*}} -> (i32) {
 // CHECK: atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
 // CHECK: %[[NUMBER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[MINE]]
+        sm.barrier warp
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
 // CHECK: llvm.inline_asm {{.*}}"@$2 st.shared.b32 [$0], $1;"{{.*}} %{{.*}}, %[[NUMBER]],
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
@@ -338,6 +343,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
 // CHECK-NOT: mbarrier.try_wait.parity
 // CHECK: wgmma.mma_async
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+          sm.barrier warp
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 module attributes {tile.num_warps = 8 : i64, tile.arch = 90 : i64} {
   func.func @exchanged(%slot: i32, %phase: i32) {
