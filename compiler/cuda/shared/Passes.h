@@ -25,6 +25,7 @@ std::unique_ptr<mlir::Pass> createExpandMeetings();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();
 std::unique_ptr<mlir::Pass> createPlaceFences();
 std::unique_ptr<mlir::Pass> createCountWaits();
+std::unique_ptr<mlir::Pass> createElectLanes();
 
 /// Adds these passes in this order.
 void buildSharedPipeline(mlir::OpPassManager &passes);

@@ -334,4 +334,45 @@ def CountWaits : OrderedPass<"count-waits"> {
   let needs = ["sm.tma_store_wait"];
 }
 
+def ElectLanes : OrderedPass<"elect-lanes"> {
+  let summary = "lets one lane start loads by TMA and products, and a warp copy tiles where TMA cannot load them";
+  let description = [{
+    A role that loads tiles gets two programs. If the strides of the tensors allow TMA to load the operands of MMAs
+    (`sm.can_load_by_tma`), one lane loads all tiles. Otherwise the lanes of the warp copy them. From
+    `compiler/cuda/shared/tests/elect-lanes.mlir`, abridged:
+
+    ```mlir
+    load warps 1 registers 40 {
+      sm.producer_load %K[%i, %c0] [64, 64], %k[%slot] phase %phase {fenced}
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    load warps 1 registers 40 {
+      %by_tma = sm.can_load_by_tma
+      scf.if %by_tma {
+        sm.elect {
+          sm.producer_load %K[%i, %c0] [64, 64], %k[%slot] phase %phase
+        }
+      } else {
+        %tile = sm.producer_acquire %k[%slot] phase %phase
+        sm.fallback_copy %tile, %K[%i, %c0] [64, 64]
+        sm.proxy_fence
+        sm.barrier warp
+        sm.producer_commit %k[%slot]
+      }
+    }
+    ```
+
+    With TMA, a vector and a tile that is `tma_only` are tested one by one (`sm.is_loaded`). If the test is false, the
+    lane copies the vector, and leaves the slot of the tile to the consumers. A role in which a lane starts products is
+    executed by one lane.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["sm.channel", "sm.barrier"];
+  let gives = ["sm.elect", "sm.can_load_by_tma"];
+}
+
 #endif

@@ -24,6 +24,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createEndWarpgroupsEarly());
   passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());
+  passes.addPass(createElectLanes());
 }
 
 } // namespace tegula::cuda

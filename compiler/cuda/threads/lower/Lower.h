@@ -80,7 +80,4 @@ mlir::Value log(Threads &t, mlir::Value x);
 mlir::Value tanh(Threads &t, mlir::Value x);
 mlir::Value divide(Threads &t, mlir::Value x, mlir::Value y);
 
-/// Copies the tile of a producer load by plain accesses of one warp.
-void copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot);
-
 } // namespace tegula::cuda

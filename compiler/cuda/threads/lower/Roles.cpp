@@ -20,11 +20,6 @@ constexpr int64_t kWordBytes = 4, kFirstWord = 1;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
-static bool loadsTiles(const sm::RoleRef &role) {
-  WalkResult search = role.body().walk([](sm::ProducerLoadOp) { return WalkResult::interrupt(); });
-  return search.wasInterrupted();
-}
-
 LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
   if (!roles.getBarriers())
     return roles.emitError("has no named barriers; plan-shared gives them to roles");
@@ -77,7 +72,7 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   warps_ = role.warps();
   if (first != 0)
     warp_ = atEntry([&] { return s.sub(warpOfBlock, s.i32(first)); });
-  const LogicalResult lowered = lowerBody(role);
+  const LogicalResult lowered = lowerBlock(role.block());
   role_.reset();
   warp_ = warpOfBlock;
   warps_ = warpsOutside;
@@ -85,25 +80,13 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   return lowered;
 }
 
-/// Lowers the program of a role. One lane executes a role in which a lane starts products. A second lane could come a
-/// whole round late to a slot, see the parity of a later phase, and wait forever. A role that loads tiles is lowered
-/// twice. With TMA, one lane loads all tiles. Without TMA, one warp copies the elements.
-LogicalResult Threads::lowerBody(const sm::RoleRef &role) {
-  OpBuilder::InsertionGuard guardOfLane(b);
-  if (role.hasProducts(sm::Issuer::lane))
-    b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
-  if (tensorMaps_.empty() || !loadsTiles(role))
-    return lowerBlock(role.block());
-  auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
+LogicalResult Threads::lowerElect(sm::ElectOp elect) {
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
   b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
-  loadsByTma_ = true;
-  if (failed(lowerBlock(role.block())))
-    return failure();
-  b.setInsertionPointToStart(branch.elseBlock());
-  loadsByTma_ = false;
-  return lowerBlock(role.block());
+  const int64_t lanesOutside = std::exchange(lanes_, 1);
+  const LogicalResult lowered = lowerBlock(elect.getBody().front());
+  lanes_ = lanesOutside;
+  return lowered;
 }
 
 //===-- Channels -------------------------------------------------------------------------------------------------===//
@@ -247,79 +230,21 @@ template <class Op> static bool waitForSlot(Threads &t, Op op) {
   return true;
 }
 
-/// Copies each `lanes`-th element of a vector from `first` on to the slot, several at a time. Elements outside the view
-/// are 0.
-static void copyVector(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value first, int64_t lanes) {
-  const View view = t.view(op.getView());
-  const int64_t bytes = view.elementBytes(), count = place.type.getShape()[0] / lanes,
-                atOnce = std::min<int64_t>(count, 4);
-  Value position = t.scalar(op.getPosition().front()),
-        zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
-  OpBuilder::InsertionGuard guard(t.b);
-  // Not a constant for LLVM, which would unroll the loop: the producer has no registers for that.
-  Value end = t.s.select(t.s.compare(Compare::ne, view.base, 0), t.s.i32(count), t.s.i32(0));
-  auto loop = scf::ForOp::create(t.b, t.s.i32(0), end, t.s.i32(atOnce));
-  t.b.setInsertionPointToStart(loop.getBody());
-  SmallVector<std::pair<Value, Value>> elements;
-  for (int64_t i = 0; i < atOnce; ++i) {
-    Value number = t.s.add(first, t.s.mul(t.s.add(loop.getInductionVar(), i), lanes));
-    Value at = t.s.add(position, t.s.toIndex(number));
-    Value isInside = t.s.both(t.s.compare(Compare::sge, at, 0), t.s.compare(Compare::slt, at, view.sizes.front()));
-    Value distance = t.s.mul(t.s.toI64(at), t.s.mul(t.s.toI64(view.strides.front()), bytes));
-    elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
-  }
-  for (auto [number, element] : elements)
-    t.gpu.storeShared(element, t.s.add(place.address, t.s.mul(number, bytes)));
-}
-
 /// Reads a table of pages before the wait for the slot, which hides the latency of memory.
-static void loadBox(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value full) {
-  SmallVector<BoxCoordinates> boxes;
-  if (sm::hasPages(op.getView()))
-    boxes = boxesOf(t, op);
-  waitForSlot(t, op);
-  auto load = [&] { loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full); };
-  auto copy = [&] {
-    if (!op.getTmaOnly())
-      copyVector(t, op, place, t.s.i32(0), /*lanes=*/1);
-    t.gpu.arrive(full, /*predicate=*/{});
-  };
-  if (op.getTmaOnly() || isVector(op))
-    t.either(isBox(t, op), load, copy);
-  else
-    load();
-}
-
-/// Copies the tile by one warp. The lanes meet before one of them marks the slot as full. Consumers therefore get no
-/// tile before all lanes have filled it, and no lane comes a round late to a slot.
-static void loadElements(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value full) {
-  waitForSlot(t, op);
-  if (isVector(op))
-    copyVector(t, op, place, t.lane(), sm::kWarpSize);
-  else
-    copyByWarp(t, op, place);
-  if (op.getFenced())
-    t.gpu.fenceAsync();
-  t.gpu.syncWarp();
-  t.gpu.arrive(full, t.isFirstLane());
-}
-
 static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
-  if (!op.getTmaOnly() && !startsAtBox(op.getView(), op.getPosition().back()))
+  if (t.lanes() != 1)
+    return op.emitOpError("is not in an 'sm.elect'; elect-lanes says which lanes load a tile");
+  if (!op.getTested() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
   const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
   Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
-  if (t.loadsByTma()) {
-    loadBox(t, op, place, full);
-  } else if (!op.getTmaOnly()) {
-    loadElements(t, op, place, full);
-  } else {
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+  SmallVector<BoxCoordinates> boxes;
+  if (sm::hasPages(op.getView()))
+    boxes = boxesOf(t, op);
+  if (!op.getTested())
     waitForSlot(t, op);
-    t.gpu.arrive(full, /*predicate=*/{});
-  }
+  loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full);
   return success();
 }
 
@@ -357,9 +282,11 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
-/// Waits for a slot of accumulators, which the lane may then access in tensor memory.
+/// Waits for a slot of tiles, or of accumulators, which the lane may then access in tensor memory.
 static LogicalResult lower(Threads &t, sm::ProducerAcquireOp op) {
-  if (waitForSlot(t, op))
+  if (op.getTile())
+    t.define(op.getTile(), slotOf(t, op.getChannel(), op.getSlot()).address);
+  if (waitForSlot(t, op) && !op.getTile())
     t.gpu.fenceTensorAfter();
   return success();
 }
@@ -371,7 +298,8 @@ static LogicalResult lower(Threads &t, sm::WaitFullOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::ProducerCommitOp op) {
-  t.gpu.commitTensor(fullMbarrier(t, op.getChannel(), op.getSlot()));
+  Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
+  op.getAfterProducts() ? t.gpu.commitTensor(full) : t.gpu.arrive(full, t.isElected());
   return success();
 }
 
@@ -385,7 +313,7 @@ static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
       t.gpu.arriveAtBarrier(emptyBarrier(t, channel, t.s.i32(writer)), kEmptyThreads);
     return success();
   }
-  Value isElected = t.isFirstLane();
+  Value isElected = t.isElected();
   if (!op.getPerWarp())
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
   t.gpu.arrive(emptyMbarrier(t, op.getChannel(), op.getSlot()), isElected);
@@ -394,9 +322,9 @@ static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
 
 //===-- Work indices ---------------------------------------------------------------------------------------------===//
 
-/// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
+/// Draws the work index by the elected lane, and hands it to the others of its warp.
 static LogicalResult lower(Threads &t, sm::ProduceWorkOp op) {
-  Value counter = t.view(op.getCounter()).base, isElected = t.loadsByTma() ? Value() : t.isFirstLane();
+  Value counter = t.view(op.getCounter()).base, isElected = t.isElected();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);
