@@ -41,7 +41,9 @@ void addBoxLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
 void addTensorMemoryLowerings(Lowerings &known);
-void addRoleLowerings(Lowerings &known);
+void addChannelLowerings(Lowerings &known);
+void addNamedBarrierLowerings(Lowerings &known);
+void addSequenceLowerings(Lowerings &known);
 void addTurnLowerings(Lowerings &known);
 void addRandomLowerings(Lowerings &known);
 
