@@ -431,10 +431,9 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
     are bounds of its indices in the tensor, such as those of a loop. The tiles come from buffers of type `buffer`. With
     `ends_inside`, they are of rows that end inside the tensor (`tile.rows`).
 
-    The op asks about additions, and all threads of a role have the same result. With `columns`, TMA sees that number of
-    columns of the tensor: the tile begins at column 0 and ends before the buffer does. With `rows_of_warp`, it asks
-    about the store of one tile, of which each warp has that number of rows. All threads of a warp then have the same
-    result.
+    The op asks about additions (`sm.tma_add`, also for `columns`), and all threads of a role have the same result. With
+    `rows_of_warp`, it asks about the store of one tile, of which each warp has that number of rows. All threads of a
+    warp then have the same result.
 
     ```mlir
     %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
@@ -479,9 +478,9 @@ def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
     Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
     The tile has the layout of the accumulators of an `sm.wgmma`. In a role with the warps of `layout`, each warp starts
     the additions of what it has written. In a role of one warp, each lane starts those of what one warp of `layout`
-    holds. The buffer has whole panels for all columns of the layout. With `columns`, the tile has only that number of
-    columns, and TMA sees no more of the tensor. Only additions may access the tensor. TMA reads the tile after the op
-    is over, until an `sm.tma_store_wait`.
+    holds. The buffer has whole panels for all columns of the layout. With `columns`, the tile begins at column 0, has
+    only that number of columns, and TMA sees no more of the tensor. Only additions may access the tensor. TMA reads the
+    tile after the op is over, until an `sm.tma_store_wait`.
 
     ```mlir
     sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
