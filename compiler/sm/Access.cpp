@@ -190,24 +190,6 @@ Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handles = getOD
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handles = getODSOperands(0)}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
-Order ReleaseOp::getOrder() { return {.meeting = meetsInWarp() ? Meeting::warp : Meeting::none}; }
-
-bool ReleaseOp::meetsInWarp() {
-  std::optional<RoleRef> role = roleOf(*this);
-  if (!getPerWarp() || (role && role->hasProducts(Issuer::lane))) // One lane executes such a role.
-    return false;
-  // The fence says that lanes have read this tile, or another tile that is released with it.
-  if (isa_and_present<ProxyFenceOp>((*this)->getPrevNode()))
-    return true;
-  auto isMma = [&](Operation *reader) {
-    return isa<AsyncProduct>(reader) && reader->getBlock() == (*this)->getBlock();
-  };
-  return llvm::none_of(getChannel().getUsers(), [&](Operation *user) {
-    return isa<ConsumerWaitOp>(user) && user->getBlock() == (*this)->getBlock() && !user->use_empty() &&
-           llvm::all_of(user->getUsers(), isMma);
-  });
-}
-
 namespace {
 /// One thread draws the work index and passes it to the others between two barriers.
 struct NextWorkOrder : OrderOpInterface::ExternalModel<NextWorkOrder, tile::NextWorkOp> {

@@ -13,7 +13,11 @@ template <class Op> static RoleEvent eventOf(Kind kind, Op op) {
   return {kind, op.getChannel(), op.getSlot(), op.getPhase()};
 }
 
-Events ProducerLoadOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
+Events ProducerLoadOp::getEvents() {
+  if (getTested())
+    return {eventOf(Kind::fill, *this)};
+  return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)};
+}
 Events ProduceWorkOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
 Events ProducerStoreOp::getEvents() {
   ChannelOp channel = channelOf(getChannel());

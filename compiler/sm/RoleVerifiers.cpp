@@ -233,6 +233,13 @@ LogicalResult RolesOp::verifyRegions() {
   return success();
 }
 
+LogicalResult ElectOp::verify() {
+  std::optional<RoleRef> role = roleOf(*this);
+  if (!role || role->warps() != 1)
+    return emitOpError("must be in a role of one warp");
+  return success();
+}
+
 //===-- Channels --------------------------------------------------------------------------------------------------===//
 
 static ParseResult parseNames(OpAsmParser &parser, SmallVectorImpl<Attribute> &names) {
@@ -385,8 +392,16 @@ template <class Op> static LogicalResult verifyIsSignal(Op op) {
   return verifyIsInRole(op);
 }
 
-LogicalResult ProducerAcquireOp::verify() { return verifyIsSignal(*this); }
-LogicalResult ProducerCommitOp::verify() { return verifyIsSignal(*this); }
+LogicalResult ProducerAcquireOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                                  DictionaryAttr, OpaqueProperties, RegionRange,
+                                                  SmallVectorImpl<Type> &types) {
+  if (SharedType tile = cast<ChannelType>(operands.front().getType()).getTile())
+    types.push_back(tile);
+  return success();
+}
+
+LogicalResult ProducerAcquireOp::verify() { return verifyIsInRole(*this); }
+LogicalResult ProducerCommitOp::verify() { return getAfterProducts() ? verifyIsSignal(*this) : verifyIsInRole(*this); }
 LogicalResult WaitFullOp::verify() { return verifyIsSignal(*this); }
 
 LogicalResult TmaStoreWaitOp::verify() { return verifyIsInRole(*this); }

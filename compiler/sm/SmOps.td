@@ -452,10 +452,9 @@ def Sm_FitsOp : Sm_Op<"fits", [Pure]> {
     are bounds of its indices in the tensor, such as those of a loop. The tiles come from buffers of type `buffer`. With
     `ends_inside`, they are of rows that end inside the tensor (`tile.rows`).
 
-    The op asks about additions, and all threads of a role have the same result. With `columns`, TMA sees that number of
-    columns of the tensor: the tile begins at column 0 and ends before the buffer does. With `rows_of_warp`, it asks
-    about the store of one tile, of which each warp has that number of rows. All threads of a warp then have the same
-    result.
+    The op asks about additions (`sm.tma_add`, also for `columns`), and all threads of a role have the same result. With
+    `rows_of_warp`, it asks about the store of one tile, of which each warp has that number of rows. All threads of a
+    warp then have the same result.
 
     ```mlir
     %fits = sm.fits %dQ at %first, %end, %c0 from !sm.shared<64x128xf32, 128> : !tile.view<2xf32>
@@ -500,9 +499,9 @@ def Sm_TmaAddOp : Sm_Op<"tma_add", [Sm_Async]> {
     Adds the tile to a tensor at the `coordinates` that an `sm.coordinates` has computed, where an `sm.fits` is true.
     The tile has the layout of the accumulators of an `sm.wgmma`. In a role with the warps of `layout`, each warp starts
     the additions of what it has written. In a role of one warp, each lane starts those of what one warp of `layout`
-    holds. The buffer has whole panels for all columns of the layout. With `columns`, the tile has only that number of
-    columns, and TMA sees no more of the tensor. Only additions may access the tensor. TMA reads the tile after the op
-    is over, until an `sm.tma_store_wait`.
+    holds. The buffer has whole panels for all columns of the layout. With `columns`, the tile begins at column 0, has
+    only that number of columns, and TMA sees no more of the tensor. Only additions may access the tensor. TMA reads the
+    tile after the op is over, until an `sm.tma_store_wait`.
 
     ```mlir
     sm.tma_add %tile layout #c, %dQ at %x, %y, %head : !sm.shared<64x128xf32, 128>, !tile.view<3xf32>
@@ -540,6 +539,54 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   }];
   let arguments = (ins UnitAttr:$warp);
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
+}
+
+//===-- One thread for all ----------------------------------------------------------------------------------------===//
+
+def Sm_DrawWorkOp : Sm_Op<"draw_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "takes the next work index from a counter by one thread, which writes it to the word that all share";
+  let description = [{
+    The first thread of the role or of the program instance does what `tile.next_work` describes. A barrier must come
+    before, so that all threads have read the word of an earlier op, and another one before an `sm.read_word`.
+
+    ```mlir
+    sm.barrier
+    sm.draw_work %counter : !tile.view<1xi32>
+    sm.barrier
+    %n = sm.read_word : i32
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter);
+  let assemblyFormat = "$counter attr-dict `:` qualified(type($counter))";
+}
+
+def Sm_ArriveOp : Sm_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "arrives at a counter by one thread, which writes to the word that all share if it is the last";
+  let description = [{
+    The first thread of the role or of the program instance does what `tile.arrive` describes. The word becomes 1 if the
+    instance is the last one, otherwise 0. Barriers must come before and after, as for `sm.draw_work`. They also order
+    the arrival after all that the threads wrote before, and before all that they do next.
+
+    ```mlir
+    sm.barrier
+    sm.arrive %counters[%i] of %count : !tile.view<1xi32>
+    sm.barrier
+    %last = sm.read_word : i32
+    ```
+  }];
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counters, Index:$place, I32:$count);
+  let assemblyFormat = "$counters `[` $place `]` `of` $count attr-dict `:` qualified(type($counters))";
+}
+
+def Sm_ReadWordOp : Sm_Op<"read_word", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the word that one thread has written for all";
+  let description = [{
+    ```mlir
+    %n = sm.read_word : i32
+    ```
+  }];
+  let results = (outs I32:$word);
+  let assemblyFormat = "attr-dict `:` type($word)";
 }
 
 //===-- Turns of memory -------------------------------------------------------------------------------------------===//
@@ -627,9 +674,28 @@ def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
   let hasRegionVerifier = 1;
 }
 
-def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
-  let summary = "the end of a role";
+def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, ParentOneOf<["RolesOp", "ElectOp"]>]> {
+  let summary = "the end of a role, or of what one lane executes";
   let assemblyFormat = "attr-dict";
+}
+
+def Sm_ElectOp : Sm_Op<"elect", [SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects]> {
+  let summary = "a part of a role that one lane of a warp executes";
+  let description = [{
+    It is in a role of one warp. The other lanes go on with what follows.
+
+    ```mlir
+    sm.elect {
+      sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase
+        : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    }
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins), [{ ensureTerminator(*$_state.addRegion(), $_builder, $_state.location); }]>];
+  let assemblyFormat = "$body attr-dict";
+  let hasVerifier = 1;
 }
 
 def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterface]> {
@@ -675,6 +741,9 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
 
+    After `elect-lanes`, the op is in an `sm.elect`, and TMA loads the tile. With `tested`, an `sm.producer_acquire` has
+    waited for the slot, and an `sm.is_loaded` of the tile is true.
+
     ```mlir
     sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase
       : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x128xbf16, 128>>
@@ -682,10 +751,49 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
   }];
   let arguments = (ins
     Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only, UnitAttr:$fenced);
+    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only, UnitAttr:$tested,
+    UnitAttr:$fenced);
   let assemblyFormat = [{
-    $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
-    `:` qualified(type($view)) `,` qualified(type($channel))
+    $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)?
+    (`tested` $tested^)? attr-dict `:` qualified(type($view)) `,` qualified(type($channel))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ProducerAcquireOp : Sm_Op<"producer_acquire", [
+    MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents, ViewLikeOpInterface,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "waits until a slot of a channel is empty; the result is its tile";
+  let description = [{
+    There is no wait if no role releases the slots of the channel. A channel that passes accumulators in tensor memory
+    has no tiles, so the op then has no result.
+
+    ```mlir
+    %tile = sm.producer_acquire %k[%slot] phase %phase : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    sm.producer_acquire %c[%slot] phase %phase : !sm.channel<1>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
+  let results = (outs Optional<Sm_SharedType>:$tile);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getChannel(); }";
+  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Sm_ProducerCommitOp : Sm_Op<"producer_commit", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
+  let summary = "makes a slot full";
+  let description = [{
+    One lane arrives for its warp. With `after_products`, the slot of a channel without tiles becomes full later, when
+    the products that the lane has started are over.
+
+    ```mlir
+    sm.producer_commit %k[%slot] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    sm.producer_commit %c[%slot] after_products : !sm.channel<1>
+    ```
+  }];
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$after_products);
+  let assemblyFormat = [{
+    $channel `[` $slot `]` (`after_products` $after_products^)? attr-dict `:` qualified(type($channel))
   }];
   let hasVerifier = 1;
 }
@@ -782,12 +890,26 @@ def Sm_WordsOp : Sm_Op<"words", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Sm_CanLoadByTmaOp : Sm_Op<"can_load_by_tma", [Pure]> {
+  let summary = "true if TMA loads tiles in this launch";
+  let description = [{
+    True if the strides of the tensors allow TMA to load all tiles whose `sm.producer_load` is not `tested`. All threads
+    have the same result.
+
+    ```mlir
+    %by_tma = sm.can_load_by_tma : i1
+    ```
+  }];
+  let results = (outs I1:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 def Sm_IsLoadedOp : Sm_Op<"is_loaded", [Pure]> {
   let summary = "true if TMA loads a tile to its slot in this launch";
   let description = [{
-    True if the `sm.producer_load` with `tma_only` of this tile uses TMA: the strides of the tensors and the position of
-    the tile allow it. With `inside`, the tile must also be completely inside the view, for TMA fills with zeros only.
-    All threads have the same result. The op does not read the tile.
+    True if TMA loads tiles (`sm.can_load_by_tma`), and the strides of the tensor and the position of this tile allow
+    it, too. With `inside`, the tile must also be completely inside the view, for TMA fills with zeros only. All threads
+    have the same result, so the producer and the consumers of the tile agree. The op does not read the tile.
 
     ```mlir
     %loaded = sm.is_loaded %tile, %bias[%i, %j] : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
@@ -803,33 +925,35 @@ def Sm_IsLoadedOp : Sm_Op<"is_loaded", [Pure]> {
 }
 
 def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
-  let summary = "copies a tile to the slot in which the producer could not load it by TMA";
+  let summary = "copies a tile to its slot by lanes, where TMA cannot load it";
   let description = [{
-    Copies what the `sm.producer_load` with `tma_only` describes, where an `sm.is_loaded` is false. Warp w copies
-    `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes read these rows afterwards, so warps need not wait
-    for each other.
+    Copies what an `sm.producer_load` describes. The lanes of a producer copy the whole tile, those of the only warp of
+    a role or of an `sm.elect`.
+
+    With `rows_of_warp`, consumers copy a tile that the producer has left out. Warp w copies `rows_of_warp` rows from
+    row w * rows_of_warp on. Its own lanes read these rows afterwards, so warps need not wait for each other.
 
     ```mlir
+    sm.fallback_copy %tile, %K[%j, %c0] [128, 128] : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
     sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Sm_WritesSlot<Sm_SharedType>:$tile, Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
-                       DenseI64ArrayAttr:$shape,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$rows_of_warp);
+                       DenseI64ArrayAttr:$shape, OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
-    $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
+    $tile `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict
     `:` qualified(type($tile)) `,` qualified(type($view))
   }];
 }
 
-def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents]> {
+def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
   let summary = "tells the producer that this warpgroup has read a slot for the last time in its phase";
   let description = [{
     One warp arrives for its warpgroup. This is enough if an MMA that was waited for has synchronised the warps since
     they waited for the tile. Otherwise a warp might not have seen the end of the phase yet, and would miss it once the
-    slot is filled again. With `per_warp`, therefore, each warp arrives.
+    slot is filled again. With `per_warp`, therefore, each warp arrives. One lane arrives for its warp, so an
+    `sm.barrier warp` comes before, unless an MMA has synchronised the lanes.
 
-    ```mlir
     With `after_products`, the slot becomes empty later, when the products that the lane has started are over.
 
     ```mlir
@@ -839,11 +963,6 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
     ```
   }];
   let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp, UnitAttr:$after_products);
-  let extraClassDeclaration = [{
-    /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed
-    /// an MMA together since they waited for the tile.
-    bool meetsInWarp();
-  }];
   let builders = [OpBuilder<(ins "::mlir::Value":$channel, "::mlir::Value":$slot, "bool":$per_warp), [{
     build($_builder, $_state, channel, slot, per_warp, /*after_products=*/false);
   }]>];
@@ -978,8 +1097,8 @@ def Sm_Tcgen05Op : Sm_Op<"tcgen05", [
   let description = [{
     Adds the product to what a slot of `sums` holds, or replaces it if `accumulates` is false. Operands are as in
     `sm.wgmma`, both in shared memory. One lane starts the MMA, in a role of one warp. MMAs of a lane follow each other.
-    Nothing waits for a single one: an `sm.producer_commit` or an `sm.release after_products` arrives at a channel when
-    all MMAs that the lane has started are over.
+    Nothing waits for a single one: an `sm.producer_commit` or an `sm.release` with `after_products` arrives at a
+    channel when all MMAs that the lane has started are over.
 
     ```mlir
     sm.tcgen05 %a, %b depth 64 into %sums[%slot] accumulates %more {transpose_rhs}
@@ -1038,33 +1157,6 @@ def Sm_TensorReadOp : Sm_Op<"tensor_read", [MemoryEffects<[MemRead, MemWrite]>]>
   let assemblyFormat = [{
     $sums `[` $slot `]` `written` $written attr-dict `:` qualified(type($sums)) `->` type($result)
   }];
-  let hasVerifier = 1;
-}
-
-def Sm_ProducerAcquireOp : Sm_Op<"producer_acquire", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
-  let summary = "waits until a slot of a channel is empty";
-  let description = [{
-    For a channel that passes accumulators in tensor memory: it has neither tiles nor work indices, and says only that a
-    slot is full or empty.
-
-    ```mlir
-    sm.producer_acquire %c[%slot] phase %phase : !sm.channel<1>
-    ```
-  }];
-  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
-  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
-  let hasVerifier = 1;
-}
-
-def Sm_ProducerCommitOp : Sm_Op<"producer_commit", [MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents]> {
-  let summary = "makes a slot full when the products that the lane has started are over";
-  let description = [{
-    ```mlir
-    sm.producer_commit %c[%slot] : !sm.channel<1>
-    ```
-  }];
-  let arguments = (ins Sm_ChannelType:$channel, I32:$slot);
-  let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
 }
 

@@ -236,7 +236,7 @@ private:
   /// Hands the accumulators over when the products are over.
   void feed(sm::TensorReadOp read, RingPosition) {
     sm::TensorAllocOp sums = sumsOf(read);
-    sm::ProducerCommitOp::create(b_, rings_.of(sums), slotsOfSums_.at(sums));
+    sm::ProducerCommitOp::create(b_, rings_.of(sums), slotsOfSums_.at(sums), /*after_products=*/true);
   }
 
   const Rings &rings_;

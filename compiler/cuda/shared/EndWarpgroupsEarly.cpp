@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/cuda/shared/Passes.h"
+#include "compiler/cuda/shared/analysis/Releases.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,6 +82,7 @@ static bool releaseByWarps(Value channel) {
   for (Operation *user : channel.getUsers())
     if (auto release = dyn_cast<sm::ReleaseOp>(user)) {
       release.setPerWarp(true);
+      meetBefore(release);
       isReleased = true;
     }
   return isReleased;
@@ -101,7 +103,7 @@ static void releaseSkipped(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingP
     Value channel = receive.getChannel();
     sm::ConsumerWaitOp::create(b, receive.getType(), channel, now.slot, now.phase);
     if (releaseByWarps(channel))
-      sm::ReleaseOp::create(b, channel, now.slot, /*per_warp=*/true);
+      meetBefore(sm::ReleaseOp::create(b, channel, now.slot, /*per_warp=*/true));
   }
   const RingPosition next = now.next(b, slotsOf(loop));
   scf::YieldOp::create(b, ValueRange{next.slot, next.phase});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/cuda/shared/analysis/Footprint.h"
+#include "compiler/cuda/shared/analysis/Releases.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -323,6 +324,14 @@ static void postpone(sm::WaitOp wait) {
     wait->moveBefore(place);
 }
 
+/// Lets the lanes of a warp meet after they have copied rows to a slot, which their warp reads. Mbarriers order the
+/// other accesses to slots.
+static void meetAfter(sm::FallbackCopyOp copy) {
+  OpBuilder b(copy->getContext());
+  b.setInsertionPointAfter(copy);
+  sm::BarrierOp::create(b, copy.getLoc(), /*warp=*/true);
+}
+
 /// Returns true if an engine reads, in the asynchronous proxy, what lanes have written to shared memory.
 static bool readsWhatLanesWrote(Operation *op) {
   return llvm::any_of(sm::accessesOf(op), [](const sm::Access &access) {
@@ -357,6 +366,8 @@ struct InsertBarriers : cuda::impl::InsertBarriersBase<InsertBarriers> {
     });
     if (!planned)
       return signalPassFailure();
+    getOperation()->walk(cuda::meetBefore);
+    getOperation()->walk(meetAfter);
     getOperation()->walk(sink);
     getOperation()->walk([](func::FuncOp function) {
       orderAccesses(function.getBody().front(), {});

@@ -21,10 +21,11 @@ std::unique_ptr<mlir::Pass> createArrangeAdditions();
 std::unique_ptr<mlir::Pass> createPlanShared();
 std::unique_ptr<mlir::Pass> createStoreByTma();
 std::unique_ptr<mlir::Pass> createInsertBarriers();
-std::unique_ptr<mlir::Pass> createTakeTurns();
+std::unique_ptr<mlir::Pass> createExpandMeetings();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();
 std::unique_ptr<mlir::Pass> createPlaceFences();
 std::unique_ptr<mlir::Pass> createCountWaits();
+std::unique_ptr<mlir::Pass> createElectLanes();
 
 /// Adds these passes in this order.
 void buildSharedPipeline(mlir::OpPassManager &passes);

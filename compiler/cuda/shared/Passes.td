@@ -205,6 +205,10 @@ def InsertBarriers : OrderedPass<"insert-barriers"> {
     this one barrier also separates the readers of a slot from the copies that overwrite it. If an `sm.wgmma` reads what
     threads wrote, a proxy fence precedes each barrier of the thread block.
 
+    One lane releases a slot of a channel for its warp. A barrier of the warp comes before, so that all lanes have read
+    the slot. It is not needed if an MMA has synchronised the lanes since they waited for the tile. The lanes of a warp
+    also meet after they have copied rows to a slot that TMA could not load (`sm.fallback_copy`).
+
     The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
     it.
   }];
@@ -213,12 +217,12 @@ def InsertBarriers : OrderedPass<"insert-barriers"> {
   let gives = ["sm.barrier"];
 }
 
-def TakeTurns : OrderedPass<"take-turns"> {
-  let summary = "makes the waits of additions in turns ops of their own";
+def ExpandMeetings : OrderedPass<"expand-meetings"> {
+  let summary = "makes the barriers of ops for which all threads meet ops of their own";
   let description = [{
     The additions of all threads of a role, or of the program instance, belong to one turn. A barrier therefore comes
     after the wait for the turn, and another one before it is passed on. From
-    `compiler/cuda/shared/tests/take-turns.mlir`, abridged:
+    `compiler/cuda/shared/tests/expand-meetings.mlir`, abridged:
 
     ```mlir
     tile.atomic_add %x, %sum[%i, %i] turn %n of %turns[%i] next %m
@@ -234,11 +238,27 @@ def TakeTurns : OrderedPass<"take-turns"> {
     sm.pass_memory_turn %turns[%i] next %m
     ```
 
-    The pass comes after `insert-barriers`, for which such an addition is a barrier.
+    One thread draws a work index for all, or arrives for all. It does so between two barriers, and the others then read
+    the word that it has written:
+
+    ```mlir
+    %n = tile.next_work %counter
+    ```
+
+    becomes
+
+    ```mlir
+    sm.barrier
+    sm.draw_work %counter
+    sm.barrier
+    %n = sm.read_word
+    ```
+
+    The pass comes after `insert-barriers`, for which each of these ops is a barrier.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
   let needs = ["sm.barrier"];
-  let gives = ["sm.wait_memory_turn"];
+  let gives = ["sm.wait_memory_turn", "sm.draw_work", "sm.arrive", "sm.read_word"];
 }
 
 def EndWarpgroupsEarly : OrderedPass<"end-warpgroups-early"> {
@@ -313,6 +333,47 @@ def CountWaits : OrderedPass<"count-waits"> {
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.wait", "sm.tma_store_wait"];
+}
+
+def ElectLanes : OrderedPass<"elect-lanes"> {
+  let summary = "lets one lane start loads by TMA and products, and a warp copy tiles where TMA cannot load them";
+  let description = [{
+    A role that loads tiles gets two programs. If the strides of the tensors allow TMA to load the operands of MMAs
+    (`sm.can_load_by_tma`), one lane loads all tiles. Otherwise the lanes of the warp copy them. From
+    `compiler/cuda/shared/tests/elect-lanes.mlir`, abridged:
+
+    ```mlir
+    load warps 1 registers 40 {
+      sm.producer_load %K[%i, %c0] [64, 64], %k[%slot] phase %phase {fenced}
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    load warps 1 registers 40 {
+      %by_tma = sm.can_load_by_tma
+      scf.if %by_tma {
+        sm.elect {
+          sm.producer_load %K[%i, %c0] [64, 64], %k[%slot] phase %phase
+        }
+      } else {
+        %tile = sm.producer_acquire %k[%slot] phase %phase
+        sm.fallback_copy %tile, %K[%i, %c0] [64, 64]
+        sm.proxy_fence
+        sm.barrier warp
+        sm.producer_commit %k[%slot]
+      }
+    }
+    ```
+
+    With TMA, a vector and a tile that is `tma_only` are tested one by one (`sm.is_loaded`). If the test is false, the
+    lane copies the vector, and leaves the slot of the tile to the consumers. A role in which a lane starts products is
+    executed by one lane.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let needs = ["sm.channel", "sm.barrier"];
+  let gives = ["sm.elect", "sm.can_load_by_tma"];
 }
 
 #endif

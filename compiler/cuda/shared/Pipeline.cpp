@@ -20,10 +20,11 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanShared());
   passes.addPass(createStoreByTma());
   passes.addPass(createInsertBarriers());
-  passes.addPass(createTakeTurns());
+  passes.addPass(createExpandMeetings());
   passes.addPass(createEndWarpgroupsEarly());
   passes.addPass(createPlaceFences());
   passes.addPass(createCountWaits());
+  passes.addPass(createElectLanes());
 }
 
 } // namespace tegula::cuda

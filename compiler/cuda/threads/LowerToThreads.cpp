@@ -112,6 +112,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
+      .Case([&](sm::ElectOp elect) { return lowerElect(elect); })
       .Default([&](Operation *other) { return Lowerings::all().lower(*this, other); });
 }
 

@@ -96,6 +96,10 @@ public:
   /// Returns the number of the warp, an i32: in a role among the warps of the role, otherwise in the thread block.
   mlir::Value warp() const { return warp_; }
   mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
+  /// Returns the number of lanes of a warp that execute this part of the program: 1 in an `sm.elect`.
+  int64_t lanes() const { return lanes_; }
+  /// Returns an i1: true in the lane that acts for its warp. Null if only one lane executes this part of the program.
+  mlir::Value isElected() { return lanes_ == 1 ? mlir::Value() : isFirstLane(); }
   /// Returns the number of warps that compute, or of the warps of a role.
   int64_t warps() const { return warps_; }
   /// The compute capability, such as 80 for sm_80.
@@ -151,14 +155,11 @@ public:
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
   /// The role that is being lowered.
   const sm::RoleRef &role() const { return *role_; }
-  /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
-  /// copies them.
-  bool loadsByTma() const { return loadsByTma_; }
   /// Returns the kernel parameter that contains the tensor map.
   mlir::Value parameterOf(const TensorMap &map);
   /// Returns an i1: true if the runtime could make the tensor map.
   mlir::Value exists(const TensorMap &map);
-  /// Returns an i1: true if the runtime could make the tensor maps of all producer loads without `tma_only`. The
+  /// Returns an i1: true if the runtime could make the tensor maps of all producer loads that are not `tested`. The
   /// overload also requires `map`.
   mlir::Value canLoadByTma();
   mlir::Value canLoadByTma(const TensorMap &map);
@@ -177,7 +178,7 @@ private:
   mlir::LogicalResult lowerGroups(Roles roles);
   mlir::LogicalResult lowerGroup(Roles group);
   mlir::LogicalResult lowerRole(const sm::RoleRef &role);
-  mlir::LogicalResult lowerBody(const sm::RoleRef &role);
+  mlir::LogicalResult lowerElect(sm::ElectOp elect);
   int64_t bitOf(const TensorMap &map) const;
   /// Returns an i1: true if the runtime could make all tensor maps of these bits.
   mlir::Value areKnown(int64_t bits);
@@ -185,11 +186,10 @@ private:
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
   mlir::Value lane_, warp_, sharedBase_;
-  int64_t warps_, arch_, sharedBytes_;
+  int64_t lanes_ = sm::kWarpSize, warps_, arch_, sharedBytes_;
   std::optional<sm::RoleRef> role_;
-  bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
-  int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
+  int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads that are not `tested`.
   std::optional<int64_t> scratchOffset_, sharedWordOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // On the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;

@@ -99,7 +99,6 @@ module attributes {tile.num_warps = 4 : i64} {
         sm.tma_store %ready, %v[%i, %i] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         // expected-remark @+1 {{ends accesses of TMA}}
         sm.tma_store_wait %ready : !sm.shared<64x64xbf16, 128>
-        // expected-remark @+1 {{waits for its warp}}
         sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
         sm.producer_store %x, %stored[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>

@@ -933,3 +933,16 @@ func.func @a_test_of_a_view(%v: !tile.view<3xf32>, %i: index) {
   %fits = sm.fits %matrix at %i, %i from !sm.shared<64x64xf32, 128> : !tile.view<2xf32>
   return
 }
+
+// -----
+
+func.func @elected_in_four_warps() {
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{must be in a role of one warp}}
+      sm.elect {
+      }
+    }
+  }
+  return
+}

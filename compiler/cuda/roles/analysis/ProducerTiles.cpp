@@ -216,7 +216,8 @@ static void copyUnlessLoaded(LocBuilder &b, sm::LoadSharedOp fetch, int64_t rows
   Value isLoaded = sm::IsLoadedOp::create(b, fetch, fetch.getView(), fetch.getPosition(), /*inside=*/false);
   auto branch = scf::IfOp::create(b, isLoaded, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.elseBlock());
-  sm::FallbackCopyOp::create(b, fetch, fetch.getView(), fetch.getPosition(), fetch.getShape(), rowsOfWarp);
+  sm::FallbackCopyOp::create(b, fetch, fetch.getView(), fetch.getPosition(), fetch.getShape(),
+                             b.getI64IntegerAttr(rowsOfWarp));
 }
 
 /// Lets lanes read the tile of `fetch` where TMA loads all of it. Otherwise they load it.

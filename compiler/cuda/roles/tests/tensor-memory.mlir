@@ -24,7 +24,7 @@
 // CHECK-NEXT: sm.tcgen05 %[[TA]], %[[TB]] depth 64 into %[[SUMS]][%[[S0]]] accumulates %[[MORE]] {tile.label = "c", transpose_rhs}
 // CHECK-NEXT: sm.release %[[A]][%[[SLOT]]] per_warp after_products
 // CHECK-NEXT: sm.release %[[B]][%[[SLOT]]] per_warp after_products
-// CHECK: sm.producer_commit %[[FULL]][%[[S0]]]
+// CHECK: sm.producer_commit %[[FULL]][%[[S0]]] after_products
 // CHECK: load warps 1 registers 40 {
 // CHECK: sm.producer_load
 // CHECK: sm.producer_load
@@ -46,7 +46,7 @@
 // CHECK: sm.producer_acquire %[[FULL]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.for
 // CHECK: sm.tcgen05 {{.*}} into %[[SUMS]][%[[SLOT]]]
-// CHECK: sm.producer_commit %[[FULL]][%[[SLOT]]]
+// CHECK: sm.producer_commit %[[FULL]][%[[SLOT]]] after_products
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 3 : i64} {
   func.func @product(%A: !tile.view<2xbf16>, %B: !tile.view<2xbf16>, %C: !tile.view<2xf32> {tile.written}, %end: index) {
     %c0 = arith.constant 0 : index

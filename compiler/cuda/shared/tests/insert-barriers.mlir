@@ -541,9 +541,10 @@ func.func @rows_of_warps(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, 
   return
 }
 
-// A release with per_warp orders the lanes of the warp, so no barrier is needed there.
+// One lane releases a slot for its warp, so the lanes meet before. This barrier orders the write after the copy, too.
 // CHECK-LABEL: func @released_between
 // CHECK: scf.for
+// CHECK-NEXT: sm.barrier warp
 // CHECK-NEXT: sm.release
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.barrier warp
@@ -571,7 +572,8 @@ func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16
 // If only an MMA has read the slot, the lanes of the warp do not meet at the release, so the barrier is needed.
 // CHECK-LABEL: func @released_after_an_mma
 // CHECK: scf.for
-// CHECK: sm.release
+// CHECK: sm.await
+// CHECK-NEXT: sm.release
 // CHECK-NEXT: sm.barrier warp
 // CHECK-NEXT: sm.write
 func.func @released_after_an_mma(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, %n: index, %slot: i32) {
@@ -915,5 +917,45 @@ func.func @columns_of_tensor_memory(%y: !tile.view<2xf32>, %slot: i32, %any: i1)
   %c = sm.tensor_read %sums[%slot] written %any : !sm.tensor_memory<1, 128, 32> -> tensor<128x32xf32, #rows>
   tile.store %c, %y[%c0, %c0] : tensor<128x32xf32, #rows>, !tile.view<2xf32>
   sm.tensor_free %sums : !sm.tensor_memory<1, 128, 32>
+  return
+}
+
+// -----
+
+// Lanes of a warp read what other lanes of the warp have copied to a slot.
+// CHECK-LABEL: func @copied_by_consumers
+// CHECK: sm.consumer_wait
+// CHECK-NEXT: sm.is_loaded
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: } else {
+// CHECK-NEXT: sm.fallback_copy
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.read
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.release
+#w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<1, !tile>
+func.func @copied_by_consumers(%v: !tile.view<2xbf16>, %y: !tile.view<2xbf16>, %j: index, %i: i32) {
+  %alloc = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
+  %b = sm.channel %alloc from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+      %k = sm.consumer_wait %b[%i] phase %i : !ring
+      %loaded = sm.is_loaded %k, %v[%j, %j] : !tile, !tile.view<2xbf16>
+      scf.if %loaded {
+      } else {
+        sm.fallback_copy %k, %v[%j, %j] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+      }
+      %x = sm.read %k : !tile -> tensor<64x64xbf16, #w>
+      sm.proxy_fence
+      sm.release %b[%i] per_warp : !ring
+      tile.store %x, %y[%j, %j] : tensor<64x64xbf16, #w>, !tile.view<2xbf16>
+    }
+    load warps 1 registers 40 {
+    }
+  }
   return
 }

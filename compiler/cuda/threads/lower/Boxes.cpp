@@ -41,16 +41,14 @@ TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t colu
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
       swizzle(tile.getPanel()), columns(columns), endsInside(sm::hasEnd(view)), joined(sm::joinedDimension(view)) {}
 
-bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().size() == 1; }
-
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
   return {load.getView(), tileOf(load), sm::boxRows(load.getView(), shape.front()),
-          load.getTmaOnly() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
+          load.getTested() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
 }
 
-/// Returns the tensor map of the `sm.producer_load` with `tma_only` that this op asks about. The map has no column
-/// limit, not even for a tile that starts at column 0.
+/// Returns the tensor map of the `sm.producer_load` with `tested` that this op asks about. The map has no column limit,
+/// not even for a tile that starts at column 0.
 static TensorMap mapOf(sm::IsLoadedOp op) {
   sm::SharedType tile = op.getTile().getType();
   return {op.getView(), tile, sm::boxRows(op.getView(), tile.getShape().front()), TensorMap::kAllColumns};
@@ -94,7 +92,7 @@ void Threads::findTensorMaps() {
   };
   source_.walk([&](sm::ProducerLoadOp load) {
     const int64_t bit = add(mapOf(load));
-    neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
+    neededMaps_ |= load.getTested() ? 0 : bit;
   });
   source_.walk([&](sm::TmaStoreOp op) { add(mapOf(op)); });
   source_.walk([&](sm::TmaAddOp op) { add(mapOf(op)); });
@@ -254,7 +252,7 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinate
   const int64_t rows = sm::boxRows(load.getView(), type.getShape().front());
   t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
   auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
-  if (isVector(load))
+  if (type.getShape().size() == 1)
     copy(slot.address, boxes.front());
   else
     forEachBox(t, type, slot.address, boxes, rows, copy);
@@ -353,20 +351,18 @@ static LogicalResult lower(Threads &t, sm::TmaAddOp op) {
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
-/// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and a box may begin at the first
-/// column.
-template <class Op> static Value isBoxOf(Threads &t, Op op) {
-  Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
-  if (startsAtBox(op.getView(), column))
-    return isProducerLoaded;
-  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), sm::boxUnit(op.getView().getType().getElementType()));
-  return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
+static LogicalResult lower(Threads &t, sm::CanLoadByTmaOp op) {
+  t.define(op.getResult(), t.canLoadByTma());
+  return success();
 }
 
-Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load); }
-
+/// Tests that the tensor maps exist, and that a box may begin at the first column.
 static LogicalResult lower(Threads &t, sm::IsLoadedOp op) {
-  Value isLoaded = isBoxOf(t, op);
+  Value isLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
+  if (!startsAtBox(op.getView(), column)) {
+    Value rest = t.s.rem(t.s.toI32(t.scalar(column)), sm::boxUnit(op.getView().getType().getElementType()));
+    isLoaded = t.s.both(isLoaded, t.s.compare(Compare::eq, rest, 0));
+  }
   if (op.getInside()) {
     const View view = t.view(op.getView());
     for (auto [size, at, extent] :
@@ -396,6 +392,6 @@ static LogicalResult lower(Threads &t, sm::FitsOp op) {
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {
-  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp, sm::IsLoadedOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::CoordinatesOp, sm::TmaAddOp, sm::TmaStoreOp, sm::TmaCommitOp, sm::FitsOp, sm::CanLoadByTmaOp,
+            sm::IsLoadedOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -8,11 +8,6 @@ namespace tegula::cuda {
 
 /// Returns true if `column` is provably one at which a box may begin: a multiple of 16 bytes.
 bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
-/// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
-/// multiple of 16 bytes.
-mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
-/// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
-bool isVector(sm::ProducerLoadOp load);
 /// The coordinates of a box in its tensor: i32, the innermost dimension first.
 using BoxCoordinates = llvm::SmallVector<mlir::Value>;
 /// Returns the coordinates of the boxes of a producer load, which may be read from a table of pages.

@@ -293,18 +293,51 @@ template <class Op> static Copy plainCopy(Threads &t, Op op, SharedPlace place, 
   return Copy(t, place, t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
 }
 
-void cuda::copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot) {
-  plainCopy(t, load, slot, {t.s.i32(0), 1}).elements();
+/// Copies a vector to its slot, several elements of a lane at a time. Elements outside the view are 0.
+static void copyVector(Threads &t, sm::FallbackCopyOp op) {
+  const View view = t.view(op.getView());
+  const int64_t lanes = t.lanes(), bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
+                atOnce = std::min<int64_t>(count, 4);
+  Value first = lanes == 1 ? t.s.i32(0) : t.lane(), position = t.scalar(op.getPosition().front()),
+        zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
+  OpBuilder::InsertionGuard guard(t.b);
+  // Not a constant for LLVM, which would unroll the loop: the producer has no registers for that.
+  Value end = t.s.select(t.s.compare(Compare::ne, view.base, 0), t.s.i32(count), t.s.i32(0));
+  auto loop = scf::ForOp::create(t.b, t.s.i32(0), end, t.s.i32(atOnce));
+  t.b.setInsertionPointToStart(loop.getBody());
+  SmallVector<std::pair<Value, Value>> elements;
+  for (int64_t i = 0; i < atOnce; ++i) {
+    Value number = t.s.add(first, t.s.mul(t.s.add(loop.getInductionVar(), i), lanes));
+    Value at = t.s.add(position, t.s.toIndex(number));
+    Value isInside = t.s.both(t.s.compare(Compare::sge, at, 0), t.s.compare(Compare::slt, at, view.sizes.front()));
+    Value distance = t.s.mul(t.s.toI64(at), t.s.mul(t.s.toI64(view.strides.front()), bytes));
+    elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
+  }
+  for (auto [number, element] : elements)
+    t.gpu.storeShared(element, t.s.add(t.sharedAddress(op.getTile()), t.s.mul(number, bytes)));
+}
+
+/// Copies the whole tile by the lanes of one warp.
+static LogicalResult copyByWarp(Threads &t, sm::FallbackCopyOp op) {
+  if (op.getPosition().size() == 1) {
+    copyVector(t, op);
+    return success();
+  }
+  if (t.lanes() == 1)
+    return op.emitOpError("copies a matrix by all lanes of a warp, of which an 'sm.elect' has one");
+  plainCopy(t, op, t.sharedPlace(op.getTile()), {t.s.i32(0), 1}).elements();
+  return success();
 }
 
 static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
+  if (!op.getRowsOfWarp())
+    return copyByWarp(t, op);
   if (op.getPosition().size() != 2)
     return op.emitOpError("fills only matrices");
-  auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
+  auto rowsOfWarp = static_cast<int64_t>(*op.getRowsOfWarp());
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();
   plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
-  t.gpu.syncWarp();
   return success();
 }
 

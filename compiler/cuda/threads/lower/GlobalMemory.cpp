@@ -343,25 +343,8 @@ static void addInParts(Threads &t, tile::AtomicAddOp op) {
 
 static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
   if (op.getTurn())
-    return op.emitOpError("has a turn; take-turns makes a wait of it");
+    return op.emitOpError("has a turn; expand-meetings makes a wait of it");
   op->hasAttr(tile::rare) ? addRarely(t, op) : addInParts(t, op);
-  return success();
-}
-
-/// Begins with a barrier, after which all threads have read the previous work index.
-static LogicalResult lower(Threads &t, tile::NextWorkOp op) {
-  Value place = t.sharedWord(), counter = t.view(op.getCounter()).base;
-  t.barrier();
-  {
-    Value isFirstWarp = t.s.compare(Scalars::Compare::eq, t.warp(), 0);
-    Value isFirst = t.s.both(isFirstWarp, t.isFirstLane());
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-    Value number = t.gpu.fetchIncrement(counter);
-    t.gpu.storeShared(number, place);
-  }
-  t.barrier();
-  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
   return success();
 }
 
@@ -446,6 +429,6 @@ static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
 }
 
 void cuda::addGlobalMemoryLowerings(Lowerings &known) {
-  known.add<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp, tile::ScatterOp,
-            tile::ScatterAddOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::GatherOp, tile::ScatterOp, tile::ScatterAddOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

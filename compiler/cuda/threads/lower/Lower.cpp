@@ -10,7 +10,8 @@ const Lowerings &Lowerings::all() {
     for (auto add :
          {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings, addGlobalMemoryLowerings,
           addBufferLowerings, addSharedAccessLowerings, addCopyLowerings, addBoxLowerings, addMmaLowerings,
-          addWarpgroupLowerings, addTensorMemoryLowerings, addRoleLowerings, addTurnLowerings, addRandomLowerings})
+          addWarpgroupLowerings, addTensorMemoryLowerings, addChannelLowerings, addNamedBarrierLowerings,
+          addSequenceLowerings, addTurnLowerings, addRandomLowerings})
       add(known);
     return known;
   }();

@@ -41,7 +41,9 @@ void addBoxLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
 void addTensorMemoryLowerings(Lowerings &known);
-void addRoleLowerings(Lowerings &known);
+void addChannelLowerings(Lowerings &known);
+void addNamedBarrierLowerings(Lowerings &known);
+void addSequenceLowerings(Lowerings &known);
 void addTurnLowerings(Lowerings &known);
 void addRandomLowerings(Lowerings &known);
 
@@ -79,8 +81,5 @@ mlir::Value exp(Threads &t, mlir::Value x);
 mlir::Value log(Threads &t, mlir::Value x);
 mlir::Value tanh(Threads &t, mlir::Value x);
 mlir::Value divide(Threads &t, mlir::Value x, mlir::Value y);
-
-/// Copies the tile of a producer load by plain accesses of one warp.
-void copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot);
 
 } // namespace tegula::cuda

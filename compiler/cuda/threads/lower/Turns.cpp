@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns that program instances take one after another, and arrivals, by counters in memory.
+// Turns that program instances take one after another, arrivals and work indices, by counters in memory.
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
@@ -76,11 +76,19 @@ static LogicalResult lower(Threads &t, sm::PassMemoryTurnOp op) {
   return success();
 }
 
-/// The first barrier orders what all threads wrote before the arrival, and comes after they have read the word of an
-/// earlier arrival. The second one orders the arrival before what all threads read.
-static LogicalResult lower(Threads &t, tile::ArriveOp op) {
+//===-- One thread for all ---------------------------------------------------------------------------------------===//
+
+static LogicalResult lower(Threads &t, sm::DrawWorkOp op) {
+  Value word = t.sharedWord(), counter = t.view(op.getCounter()).base;
+  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  t.gpu.storeShared(t.gpu.fetchIncrement(counter), word);
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::ArriveOp op) {
   Value word = t.sharedWord();
-  t.barrier();
   byFirstThread(t, [&] {
     Value counter = counterOf(t, op.getCounters(), op.getPlace()), last = t.s.sub(t.scalar(op.getCount()), t.s.i32(1));
     auto arrive = [&]() -> SmallVector<Value> {
@@ -89,12 +97,15 @@ static LogicalResult lower(Threads &t, tile::ArriveOp op) {
     auto none = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
     t.gpu.storeShared(t.either(t.s.compare(Compare::ne, counter, 0), t.b.getI32Type(), arrive, none).front(), word);
   });
-  t.barrier();
-  t.define(op.getResult(), t.s.compare(Compare::ne, t.gpu.loadShared(t.b.getI32Type(), 1, word).front(), 0));
+  return success();
+}
+
+static LogicalResult lower(Threads &t, sm::ReadWordOp op) {
+  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, t.sharedWord()));
   return success();
 }
 
 void cuda::addTurnLowerings(Lowerings &known) {
-  known.add<tile::ArriveOp, sm::WaitMemoryTurnOp, sm::ReadMemoryTurnOp, sm::PassMemoryTurnOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::WaitMemoryTurnOp, sm::ReadMemoryTurnOp, sm::PassMemoryTurnOp, sm::DrawWorkOp, sm::ArriveOp,
+            sm::ReadWordOp>([](Threads &t, auto op) { return lower(t, op); });
 }

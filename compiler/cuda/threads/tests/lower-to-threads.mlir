@@ -756,7 +756,10 @@ func.func @turn(%x: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n:
 // CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
 func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
   scf.while : () -> i32 {
-    %number = tile.next_work %counter : !tile.view<1xi32>
+    sm.barrier
+    sm.draw_work %counter : !tile.view<1xi32>
+    sm.barrier
+    %number = sm.read_word : i32
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {
@@ -783,7 +786,12 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
 #row = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
 module attributes {tile.num_warps = 4 : i64} {
   func.func @arrive(%counters: !tile.view<1xi32>, %o: !tile.view<1xf32>, %i: index, %count: i32) {
-    %last = tile.arrive %counters[%i] of %count : !tile.view<1xi32>
+    %zero = arith.constant 0 : i32
+    sm.barrier
+    sm.arrive %counters[%i] of %count : !tile.view<1xi32>
+    sm.barrier
+    %word = sm.read_word : i32
+    %last = arith.cmpi ne, %word, %zero : i32
     scf.if %last {
       %x = arith.constant dense<1.0> : tensor<64xf32, #row>
       tile.store %x, %o[%i] : tensor<64xf32, #row>, !tile.view<1xf32>
@@ -825,7 +833,10 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
     %a = tile.reduce add %few axis 1 : tensor<64x4xf32, #c> -> tensor<64xf32, #r>
     tile.store %a, %o[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
     scf.while : () -> i32 {
-      %number = tile.next_work %counter : !tile.view<1xi32>
+      sm.barrier
+      sm.draw_work %counter : !tile.view<1xi32>
+      sm.barrier
+      %number = sm.read_word : i32
       %exists = arith.cmpi slt, %number, %last : i32
       scf.condition(%exists) %number : i32
     } do {

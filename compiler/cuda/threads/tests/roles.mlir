@@ -57,7 +57,18 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
         tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
       }
       load warps 1 registers 24 {
-        sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        %by_tma = sm.can_load_by_tma : i1
+        scf.if %by_tma {
+          sm.elect {
+            sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+          }
+        } else {
+          %t = sm.producer_acquire %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+          sm.fallback_copy %t, %v[%c0, %c0] [32, 96] : !sm.shared<32x128xbf16, 128>, !tile.view<2xbf16>
+          sm.proxy_fence
+          sm.barrier warp
+          sm.producer_commit %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        }
       }
     }
     return
@@ -114,6 +125,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
         scf.if %loaded {
         } else {
           sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+          sm.barrier warp
         }
         %c0 = arith.constant 0 : index
         %again = sm.is_loaded %k, %v[%j, %c0] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
@@ -126,7 +138,23 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
         tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
       }
       load warps 1 registers 24 {
-        sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tma_only : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        %by_tma = sm.can_load_by_tma : i1
+        scf.if %by_tma {
+          sm.elect {
+            %t = sm.producer_acquire %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+            %loaded = sm.is_loaded %t, %v[%j, %j] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+            scf.if %loaded {
+              sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tested : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+            } else {
+              sm.producer_commit %b[%i] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+            }
+          }
+        } else {
+          sm.elect {
+            %t = sm.producer_acquire %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+            sm.producer_commit %b[%i] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+          }
+        }
       }
     }
     return
@@ -137,13 +165,18 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 
 #v = #sm.layout<registers = [0:2:1, 0:8:8], lanes = [0:4:2, *:8], warps = [*:4]>
 
-// A vector is one box without swizzle. Consumers read it from its slot if TMA has copied it and no element needs the
-// fill value; otherwise they load it from the tensor.
+// A vector is one box without swizzle. Where TMA cannot copy it, the lane does, four elements at a time. Consumers read
+// it from its slot if TMA has copied it and no element needs the fill value; otherwise they load it from the tensor.
 // CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 0, 0, 64>]
 // CHECK-LABEL: func.func @a_vector(
 // CHECK: setmaxnreg.dec
 // CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 256;
 // CHECK: cp.async.bulk.tensor.2d.shared::cluster
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-4: ld.global.b32
+// CHECK-COUNT-4: st.shared.b32
+// CHECK: mbarrier.arrive.shared
 // CHECK: setmaxnreg.inc
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %c256
 // CHECK: mbarrier.try_wait.parity
@@ -181,7 +214,16 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
       }
       load warps 1 registers 24 {
         %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
-        sm.producer_load %row[%j] [64], %b[%slot] phase %slot tma_only : !tile.view<1xf32>, !sm.channel<2, !sm.shared<64xf32, 0>>
+        sm.elect {
+          %t = sm.producer_acquire %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64xf32, 0>>
+          %loaded = sm.is_loaded %t, %row[%j] : !sm.shared<64xf32, 0>, !tile.view<1xf32>
+          scf.if %loaded {
+            sm.producer_load %row[%j] [64], %b[%slot] phase %slot tested : !tile.view<1xf32>, !sm.channel<2, !sm.shared<64xf32, 0>>
+          } else {
+            sm.fallback_copy %t, %row[%j] [64] : !sm.shared<64xf32, 0>, !tile.view<1xf32>
+            sm.producer_commit %b[%slot] : !sm.channel<2, !sm.shared<64xf32, 0>>
+          }
+        }
       }
     }
     return
@@ -218,7 +260,7 @@ module attributes {tile.num_warps = 12 : i64, tile.arch = 90 : i64} {
 
 // -----
 
-// A tile that perhaps no MMA has read: the first lane of each warp releases it.
+// With per_warp, the first lane of each warp releases a tile. The lanes meet before only where a barrier says so.
 // CHECK-LABEL: func @released_by_each_warp
 // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0_i32
@@ -228,6 +270,8 @@ module attributes {tile.num_warps = 12 : i64, tile.arch = 90 : i64} {
 // CHECK: mbarrier.try_wait.parity
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$0 mbarrier.arrive{{.*}} %[[IS_FIRST]],
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: @$0 mbarrier.arrive{{.*}} %[[IS_FIRST]],
 module attributes {tile.num_warps = 8 : i64, tile.arch = 90 : i64} {
   func.func @released_by_each_warp() {
     %i = arith.constant 0 : i32
@@ -236,6 +280,8 @@ module attributes {tile.num_warps = 8 : i64, tile.arch = 90 : i64} {
     sm.roles {
       compute warps 8 registers 232 barrier 1 {
         %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        sm.barrier warp
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
         sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
       }
       load warps 1 registers 32 {
@@ -259,8 +305,10 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
         sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
       }
       load warps 1 registers 24 {
-        // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
-        sm.producer_load %v[%c0, %column] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        sm.elect {
+          // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
+          sm.producer_load %v[%c0, %column] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+        }
       }
     }
     return
@@ -295,6 +343,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
       compute warps 4 registers 240 barrier 1 {
         scf.while (%slot = %i) : (i32) -> (i32, i32) {
           %number = sm.consume_work %b[%slot] phase %i : !sm.channel<2>
+          sm.barrier warp
           sm.release %b[%slot] per_warp : !sm.channel<2>
           %more = arith.cmpi slt, %number, %last : i32
           scf.condition(%more) %number, %slot : i32, i32
@@ -491,7 +540,9 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         %all = tile.pages %pool[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
         %rows = tile.rows %all[%c0, %n] : !tile.view<2xbf16>
         scf.for %j = %c0 to %n step %c32 {
-          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          sm.elect {
+            sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          }
         }
       }
     }
@@ -565,7 +616,9 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         %c32 = arith.constant 32 : index
         %rows = tile.pages %pool[%table] lengths %lengths page 16 : !tile.view<3xbf16>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<2xbf16>
         scf.for %j = %c0 to %n step %c32 {
-          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          sm.elect {
+            sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          }
         }
       }
     }
@@ -604,7 +657,9 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         scf.for %owner = %c0 to %n step %c1 {
           %matrix = tile.slice %keys[%owner, %head] : !tile.view<4xbf16> -> !tile.view<2xbf16>
           %rows = tile.rows %matrix[%owner, %n] : !tile.view<2xbf16>
-          sm.producer_load %rows[%c0, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          sm.elect {
+            sm.producer_load %rows[%c0, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          }
         }
       }
     }

@@ -50,20 +50,24 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 49152 : i64} {
         sm.tensor_free %sums : !sm.tensor_memory<2, 128, 64>
       }
       mma warps 1 registers 40 {
-        sm.producer_acquire %full[%i] phase %i : !sm.channel<2>
-        %ta = sm.consumer_wait %ca[%i] phase %i : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-        %tb = sm.consumer_wait %cb[%i] phase %i : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        sm.tcgen05 %ta, %tb depth 64 into %sums[%i] accumulates %more {transpose_rhs}
-          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, !sm.tensor_memory<2, 128, 64>
-        sm.release %ca[%i] per_warp after_products : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-        sm.release %cb[%i] per_warp after_products : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
-        sm.producer_commit %full[%i] : !sm.channel<2>
+        sm.elect {
+          sm.producer_acquire %full[%i] phase %i : !sm.channel<2>
+          %ta = sm.consumer_wait %ca[%i] phase %i : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+          %tb = sm.consumer_wait %cb[%i] phase %i : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          sm.tcgen05 %ta, %tb depth 64 into %sums[%i] accumulates %more {transpose_rhs}
+            : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, !sm.tensor_memory<2, 128, 64>
+          sm.release %ca[%i] per_warp after_products : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+          sm.release %cb[%i] per_warp after_products : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+          sm.producer_commit %full[%i] after_products : !sm.channel<2>
+        }
       }
       load warps 1 registers 40 {
-        sm.producer_load %a[%c0, %c0] [128, 64], %ca[%i] phase %i
-          : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x64xbf16, 128>>
-        sm.producer_load %a[%c0, %c0] [64, 64], %cb[%i] phase %i
-          : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        sm.elect {
+          sm.producer_load %a[%c0, %c0] [128, 64], %ca[%i] phase %i
+            : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x64xbf16, 128>>
+          sm.producer_load %a[%c0, %c0] [64, 64], %cb[%i] phase %i
+            : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        }
       }
     }
     return

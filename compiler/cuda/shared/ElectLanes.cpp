@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+#include "compiler/sm/Roles.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_ELECTLANES
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+//===-- Loads ----------------------------------------------------------------------------------------------------===//
+
+static bool isVector(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile().getShape().size() == 1; }
+
+static Value acquire(LocBuilder &b, sm::ProducerLoadOp load) {
+  return sm::ProducerAcquireOp::create(b, load.getChannel(), load.getSlot(), load.getPhase()).getTile();
+}
+
+static void copy(LocBuilder &b, sm::ProducerLoadOp load, Value tile) {
+  sm::FallbackCopyOp::create(b, tile, load.getView(), load.getPosition(), load.getShape(),
+                             /*rows_of_warp=*/IntegerAttr());
+}
+
+static void commit(LocBuilder &b, sm::ProducerLoadOp load) {
+  sm::ProducerCommitOp::create(b, load.getChannel(), load.getSlot());
+}
+
+/// Lets one lane load the tile by TMA. The operands of MMAs need no test of their own. A vector needs one, because the
+/// lane can copy it, and so does a tile that consumers copy.
+static void loadByTma(sm::ProducerLoadOp load) {
+  load.setFenced(false);
+  if (!load.getTmaOnly() && !isVector(load))
+    return;
+  LocBuilder b(load.getLoc(), load);
+  Value tile = acquire(b, load);
+  Value isLoaded = sm::IsLoadedOp::create(b, tile, load.getView(), load.getPosition());
+  auto branch = scf::IfOp::create(b, isLoaded, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (!load.getTmaOnly())
+    copy(b, load, tile);
+  commit(b, load);
+  load->moveBefore(branch.thenBlock()->getTerminator());
+  load.setTmaOnly(false);
+  load.setTested(true);
+}
+
+/// Lets the lanes of the warp copy the tile. They meet before one of them marks the slot as full. Consumers therefore
+/// get no tile before all lanes have copied their elements, and no lane comes a round late to a slot.
+static void loadByLanes(sm::ProducerLoadOp load) {
+  LocBuilder b(load.getLoc(), load);
+  if (load.getTmaOnly()) {
+    b.setInsertionPointToStart(&sm::ElectOp::create(b).getBody().front());
+    acquire(b, load);
+  } else {
+    copy(b, load, acquire(b, load));
+    if (load.getFenced())
+      sm::ProxyFenceOp::create(b);
+    sm::BarrierOp::create(b, /*warp=*/true);
+  }
+  commit(b, load);
+  load.erase();
+}
+
+//===-- Roles ----------------------------------------------------------------------------------------------------===//
+
+/// Moves the ops after `first` in its block, except for the terminator, to another block.
+static void moveOpsAfter(Operation *first, Block &to) {
+  Block &from = *first->getBlock();
+  to.getOperations().splice(to.getTerminator()->getIterator(), from.getOperations(), std::next(first->getIterator()),
+                            from.getTerminator()->getIterator());
+}
+
+/// Lets one lane execute a block.
+static void elect(Block &block) {
+  LocBuilder b(block.getParentOp()->getLoc(), block.getParentOp()->getContext());
+  b.setInsertionPointToStart(&block);
+  auto elected = sm::ElectOp::create(b);
+  moveOpsAfter(elected, elected.getBody().front());
+}
+
+/// Makes two programs of a role that loads tiles: one of a lane that loads them by TMA, and one of a warp that copies
+/// them. A second lane with TMA could come a whole round late to a slot, see the parity of a later phase, and wait
+/// forever.
+static void divide(Block &block) {
+  LocBuilder b(block.getParentOp()->getLoc(), block.getParentOp()->getContext());
+  b.setInsertionPointToStart(&block);
+  Value isByTma = sm::CanLoadByTmaOp::create(b);
+  auto branch = scf::IfOp::create(b, isByTma, /*withElseRegion=*/true);
+  moveOpsAfter(branch, *branch.thenBlock());
+  b.setInsertionPointToStart(branch.elseBlock());
+  IRMapping map;
+  for (Operation &op : branch.thenBlock()->without_terminator())
+    b.clone(op, map);
+  elect(*branch.thenBlock());
+  branch.getThenRegion().walk(loadByTma);
+  branch.getElseRegion().walk(loadByLanes);
+  branch.getElseRegion().walk([](scf::ForOp loop) { loop->removeAttr(tile::steps); }); // It is an order of TMA loads.
+}
+
+static bool loadsTiles(const sm::RoleRef &role) {
+  WalkResult search = role.body().walk([](sm::ProducerLoadOp) { return WalkResult::interrupt(); });
+  return search.wasInterrupted();
+}
+
+namespace {
+struct ElectLanes : cuda::impl::ElectLanesBase<ElectLanes> {
+  void runOnOperation() override {
+    getOperation()->walk([](sm::RolesOp roles) {
+      for (const sm::RoleRef &role : sm::rolesOf(roles))
+        if (loadsTiles(role))
+          divide(role.block());
+        else if (role.hasProducts(sm::Issuer::lane))
+          elect(role.block());
+    });
+  }
+};
+} // namespace
