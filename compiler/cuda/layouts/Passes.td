@@ -42,6 +42,7 @@ def PlanProducts : OrderedPass<"plan-products", "::mlir::ModuleOp"> {
     %s = tile.dot %q, %k {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs} : ...
     ```
   }];
+  let needs = ["tile.num_warps", "tile.roles"];
   let gives = ["tile.warpgroups", "tile.flipped", "tile.in_tensor_memory"];
 }
 
