@@ -4,6 +4,7 @@
 #include "compiler/cpu/Passes.h"
 #include "compiler/cuda/layouts/Passes.h"
 #include "compiler/cuda/roles/Passes.h"
+#include "compiler/cuda/schedule/Passes.h"
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/cuda/threads/Passes.h"
 #include "compiler/debug/Passes.h"
@@ -34,10 +35,13 @@ static void buildTilePipeline(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-static constexpr MlirPhase kTile = {"tile", "the program as recorded, verified and canonical", buildTilePipeline};
+static void buildCudaTilePipeline(OpPassManager &passes) {
+  buildTilePipeline(passes);
+  cuda::buildSchedulePipeline(passes);
+}
 
 static constexpr MlirPhase kCpuPhases[] = {
-    kTile,
+    {"tile", "the program as recorded, verified and canonical", buildTilePipeline},
     {"simplify", "softmax in elementary operations, exponentials to base 2", simplify::buildSimplifyPipeline},
     {"plan", "which tiles live in buffers, and in which order", cpu::buildPlanPipeline},
     {"loops", "loops over vectors", cpu::buildLoopsPipeline},
@@ -45,7 +49,7 @@ static constexpr MlirPhase kCpuPhases[] = {
 };
 
 static constexpr MlirPhase kCudaPhases[] = {
-    kTile,
+    {"tile", "the program as recorded, verified and canonical, with a complete schedule", buildCudaTilePipeline},
     {"simplify", "softmax in elementary operations, exponentials to base 2", simplify::buildCudaSimplifyPipeline},
     {"layouts", "which thread holds which element", cuda::buildLayoutsPipeline},
     {"roles", "which warps load and which compute", cuda::buildRolesPipeline},
@@ -92,6 +96,7 @@ void tegula::registerTegulaPasses() {
   cpu::registerPasses();
   cuda::registerLayoutsPasses();
   cuda::registerRolesPasses();
+  cuda::registerSchedulePasses();
   cuda::registerSharedPasses();
   cuda::registerThreadsPasses();
   debug::registerPasses();

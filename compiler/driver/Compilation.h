@@ -45,7 +45,7 @@ protected:
   /// or the binary.
   virtual Status generateCode() = 0;
   /// Looks at the module after an MLIR phase.
-  virtual void end(llvm::StringRef /*phase*/) {}
+  virtual Status end(llvm::StringRef /*phase*/) { return {}; }
 
   /// Generates code for the host from an LLVM module: the text of the phase that the request asks for, or the binary. A
   /// null `module` means that its translation has reported an error.

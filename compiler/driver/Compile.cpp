@@ -45,7 +45,7 @@ Status Compilation::runPasses() {
     phase.build(passes);
     if (failed(passes.run(source_.module())) || failed(verify(source_.module())))
       return source_.failure();
-    end(phase.name);
+    TEGULA_RETURN_IF_ERROR(end(phase.name));
     if (wants(phase.name) && !wants(kLlvmPhase)) {
       llvm::raw_string_ostream stream(artifact_.text);
       source_.module()->print(stream);

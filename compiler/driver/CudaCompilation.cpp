@@ -55,11 +55,12 @@ private:
     return {};
   }
 
-  void end(StringRef phase) override {
+  Status end(StringRef phase) override {
     if (phase == "shared" && wants(kReportPhase))
       loops_ = describeLoops(source_.module(), target_.number);
     if (phase == "shared" && wants(kOrderPhase))
       order_ = describeOrder(source_.module());
+    return GpuCompilation::end(phase);
   }
 
   std::string loops_, order_; ///< The part of the report on loops, and the text on their order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/GpuCompilation.h"
 
-#include "compiler/driver/DefaultSchedule.h"
+#include "compiler/cuda/schedule/analysis/ScheduleChoice.h"
 #include "compiler/sm/Steps.h"
 #include "compiler/tile/Settings.h"
 #include "compiler/tile/Tile.h"
@@ -42,7 +42,7 @@ void setAttribute(ModuleOp module, StringRef name, int64_t value) {
 
 Status check(const Number &number, const Schedule &schedule) {
   const int value = schedule.*number.field;
-  if (llvm::is_contained(number.legal, value))
+  if (value == 0 || llvm::is_contained(number.legal, value))
     return {};
   auto legal = llvm::map_range(number.legal, [](int n) { return std::to_string(n); });
   return Status(ErrorCode::invalid_argument, number.name + (" is " + std::to_string(value)) + "; legal are " +
@@ -91,16 +91,6 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
 
 } // namespace
 
-/// Names the fields that the compiler sets on the module, so that remarks say that it chose them.
-void GpuCompilation::nameChoices(const Schedule &schedule, ModuleOp module) const {
-  const Schedule given = filled(user_, tile::ownSchedule(module));
-  SmallVector<StringRef> names;
-  for (const ScheduleField &field : scheduleFields())
-    if (const std::string value = field.text(schedule); !value.empty() && value != "none" && field.text(given).empty())
-      names.push_back(field.name);
-  module->setAttr(tile::chosen, Builder(module.getContext()).getStrArrayAttr(names));
-}
-
 Status GpuCompilation::prepare(ModuleOp module) {
   Expected<emit::GpuTarget> target = emit::resolveGpu(request_.target.arch);
   if (!target)
@@ -109,33 +99,40 @@ Status GpuCompilation::prepare(ModuleOp module) {
   if (!request_.target.features.empty())
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
+  for (StringRef written : {StringRef(tile::chosen), StringRef(cuda::kNeighbours)})
+    module->removeAttr(written); // Only the compiler writes them.
+  const Schedule own = tile::ownSchedule(module);
+  given_ = filled(request_.schedule, own);
+  TEGULA_RETURN_IF_ERROR(checkFields(given_));
+  place_ = placeOfProgram(module);
+  tile::setSchedule(module, filled(user_, own));
+  tile::setChoice(module, request_.schedule);
   setAttribute(module, "tile.arch", target_.number);
   if (target_.hasTensorMemory)
     module->setAttr(tile::hasTensorMemory, Builder(module.getContext()).getBoolAttr(true));
-  chooseSchedule(module);
+  if (target_.hasWgmma)
+    module->setAttr(cuda::kHasWgmma, Builder(module.getContext()).getBoolAttr(true));
+  setAttribute(module, "tile.shared_limit", sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
+  return {};
+}
+
+Status GpuCompilation::end(StringRef phase) { return phase == "tile" ? takeChoice(source_.module()) : Status(); }
+
+/// Takes the schedule and its neighbours from the module, and checks the schedule.
+Status GpuCompilation::takeChoice(ModuleOp module) {
+  obstacles_ = source_.remarks();
+  chosen_ = filled(tile::scheduleOf(module), given_);
+  auto neighbours = cast<ArrayAttr>(module->removeAttr(cuda::kNeighbours));
+  for (StringRef text : neighbours.getAsValueRange<StringAttr>())
+    neighbours_.push_back(filled(*parseSchedule(text), given_));
   Schedule schedule = chosen_;
   if (reports()) {
     schedule = forReports(std::move(schedule));
     module->removeAttr(tile::steps);
+    tile::setSchedule(module, schedule);
   }
   artifact_.schedule = toString(schedule);
-  nameChoices(schedule, module);
-  TEGULA_RETURN_IF_ERROR(checkFields(schedule));
-  tile::setSchedule(module, schedule);
-  setAttribute(module, "tile.shared_limit", sharedLimit(target_, schedule.instances_per_sm));
   return checkRoles(schedule);
-}
-
-void GpuCompilation::chooseSchedule(ModuleOp module) {
-  given_ = filled(request_.schedule, tile::ownSchedule(module));
-  place_ = placeOfProgram(module);
-  const DefaultSchedule choice = tegula::chooseSchedule(module, given_, target_.hasWgmma,
-                                                        sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
-  explain(module, choice.obstacles);
-  obstacles_ = source_.remarks();
-  chosen_ = filled(choice.schedule, tile::usualSchedule());
-  for (const Schedule &neighbour : choice.neighbours)
-    neighbours_.push_back(filled(neighbour, tile::usualSchedule()));
 }
 
 /// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
@@ -150,7 +147,7 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
       smaller.push_back(schedule);
     }
   };
-  if (schedule.roles == Roles::load && !demandsRoles(given_)) {
+  if (schedule.roles == Roles::load && !cuda::demandsRoles(given_)) {
     lowerStages(2);
     schedule = filled(given_, tile::usualSchedule());
     schedule.roles = Roles::none;

@@ -21,6 +21,7 @@ public:
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
+  Status end(llvm::StringRef phase) override;
   /// Sets the fields of the artifact that a launch needs. Returns resource_exhausted if a program instance needs more
   /// shared memory than the GPU has.
   Status describeLaunch();
@@ -28,8 +29,7 @@ protected:
   emit::GpuTarget target_;
 
 private:
-  void chooseSchedule(mlir::ModuleOp module);
-  void nameChoices(const Schedule &schedule, mlir::ModuleOp module) const;
+  Status takeChoice(mlir::ModuleOp module);
   Status checkRoles(const Schedule &schedule) const;
   std::vector<Schedule> smallerSchedules() const;
   std::vector<Fallback> insteadOfChosen(const std::vector<Schedule> &schedules) const;

@@ -63,11 +63,6 @@ Status describeFunction(func::FuncOp function, Artifact &artifact) {
 
 } // namespace
 
-std::string placeOf(Location location) {
-  auto line = location->findInstanceOf<FileLineColLoc>();
-  return line ? line.getFilename().str() + ":" + std::to_string(line.getLine()) : "an unknown place";
-}
-
 SourceProgram::SourceProgram() : context_(programDialects(), MLIRContext::Threading::DISABLED) {
   context_.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { collect(diagnostic); });
   context_.loadAllAvailableDialects();

@@ -2,6 +2,7 @@
 // A program text as MLIR, with everything that MLIR says about it collected.
 #pragma once
 
+#include "compiler/tile/SourcePlace.h"
 #include "tegula/artifact.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -9,9 +10,6 @@
 #include "mlir/IR/OwningOpRef.h"
 
 namespace tegula {
-
-/// Returns the file and line of a location, such as "flash2_forward.cpp:24".
-std::string placeOf(mlir::Location location);
 
 /// A parsed program. Its context collects all diagnostics.
 class SourceProgram {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/sm/Elements.h"
 
+#include "compiler/sm/Hopper.h"
+
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -31,5 +34,15 @@ double largestPower(Type element) {
 }
 
 int64_t panelColumns(Type element) { return kPanelBytes * 8 / element.getIntOrFloatBitWidth(); }
+
+int64_t wholePanels(int64_t columns, Type element) {
+  return static_cast<int64_t>(llvm::alignTo(columns, panelColumns(element)));
+}
+
+std::string obstacleToTransposing(int64_t bytes) {
+  if (bytes <= kMostTransposed)
+    return {};
+  return "a role transposes tiles of at most " + std::to_string(kMostTransposed) + " bytes, in registers";
+}
 
 } // namespace tegula::sm

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace tegula::sm {
 
@@ -24,8 +25,8 @@ struct MmaElement {
   int64_t panelColumns() const { return kPanelBytes / bytes; }
 };
 
-/// Returns the row of bf16, f16, f32 or e4m3. For f32, the tensor cores read only the bits of tf32. For all other types,
-/// no lowering emits wgmma, and the result is empty.
+/// Returns the row of bf16, f16, f32 or e4m3. For f32, the tensor cores read only the bits of tf32. For all other
+/// types, no lowering emits wgmma, and the result is empty.
 std::optional<MmaElement> mmaElement(mlir::Type type);
 
 /// Returns true if rounding a probability of at most 1 to `element` hides the error of a fused exponent. bf16 does.
@@ -36,5 +37,11 @@ double largestPower(mlir::Type element);
 
 /// Returns the columns of a panel of 128 bytes.
 int64_t panelColumns(mlir::Type element);
+/// Returns `columns`, rounded up to whole panels: the columns of a tile in shared memory that `sm.wgmma` reads.
+int64_t wholePanels(int64_t columns, mlir::Type element);
+
+/// Returns why no role transposes a tile of `bytes` bytes, as an operand that must be K-major may need; empty if one
+/// can.
+std::string obstacleToTransposing(int64_t bytes);
 
 } // namespace tegula::sm

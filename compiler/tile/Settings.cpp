@@ -65,4 +65,17 @@ void setSchedule(ModuleOp module, const Schedule &schedule) {
     module->setAttr(steps, b.getStringAttr(schedule.steps));
 }
 
+void setChoice(ModuleOp module, const Schedule &choice) {
+  SmallVector<StringRef> names;
+  if (auto before = module->getAttrOfType<ArrayAttr>(chosen))
+    llvm::append_range(names, before.getAsValueRange<StringAttr>());
+  const Schedule own = ownSchedule(module);
+  for (const ScheduleField &field : scheduleFields())
+    if (field.text(own).empty() && !field.text(choice).empty())
+      names.push_back(field.name);
+  setSchedule(module, choice);
+  if (!names.empty())
+    module->setAttr(chosen, Builder(module).getStrArrayAttr(names));
+}
+
 } // namespace tegula::tile

@@ -16,5 +16,7 @@ Schedule ownSchedule(mlir::Operation *op);
 Schedule scheduleOf(mlir::Operation *op);
 /// Writes the fields that are set on the module. Attributes of others stay.
 void setSchedule(mlir::ModuleOp module, const Schedule &schedule);
+/// Writes the fields of a choice of the compiler. Adds those that the module has no attribute for to `tile.chosen`.
+void setChoice(mlir::ModuleOp module, const Schedule &choice);
 
 } // namespace tegula::tile

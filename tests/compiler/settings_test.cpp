@@ -2,6 +2,8 @@
 // Tests that a module keeps the schedule that the driver writes.
 #include "compiler/tile/Settings.h"
 
+#include "compiler/tile/Tile.h"
+
 #include "mlir/IR/MLIRContext.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +33,16 @@ TEST_F(SettingsTest, AModuleKeepsEachField) {
 TEST_F(SettingsTest, FieldsThatNobodyDecidesHaveTheirUsualValues) {
   EXPECT_EQ(ownSchedule(*module), Schedule());
   EXPECT_EQ(toString(scheduleOf(*module)), "num_warps=4 num_stages=2 roles=none instances_per_sm=1");
+}
+
+TEST_F(SettingsTest, AChoiceNamesTheFieldsThatItAdds) {
+  setSchedule(*module, {.num_warps = 8});
+  setChoice(*module, {.num_warps = 4, .num_stages = 3});
+  setChoice(*module, {.num_stages = 2, .roles = Roles::load});
+  EXPECT_EQ(toString(ownSchedule(*module)), "num_warps=4 num_stages=2 roles=load");
+  EXPECT_EQ(nameSetting(*module, "num_warps=4"), "num_warps=4");
+  EXPECT_EQ(nameSetting(*module, "num_stages=2"), "num_stages=2, which the compiler chose,");
+  EXPECT_EQ(nameSetting(*module, "roles=load"), "roles=load, which the compiler chose,");
 }
 
 TEST_F(SettingsTest, FieldsThatAreNotSetStay) {

@@ -69,14 +69,15 @@ Matrix operator*(const Matrix &a, const Matrix &b) {
   return result;
 }
 
+Schedule withRoles(int warps) { return {.num_warps = warps, .num_stages = 2, .roles = Roles::load}; }
+
 /// Runs a program whose last parameters are the f32 results. Returns false if a plan is not legal.
 bool runs(const std::string &text, DType type, std::initializer_list<Matrix> inputs,
-          std::initializer_list<Matrix *> results, int warps = kWarps) {
+          std::initializer_list<Matrix *> results, const Schedule &schedule = withRoles(kWarps)) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   static std::shared_ptr<Device> device = hopperDevice();
   KernelCache cache(*compiler, device);
-  Expected<std::shared_ptr<Kernel>> kernel =
-      cache.get(text, Schedule{.num_warps = warps, .num_stages = 2, .roles = Roles::load});
+  Expected<std::shared_ptr<Kernel>> kernel = cache.get(text, schedule);
   if (!kernel) {
     EXPECT_THAT(kernel.status().message(), ::testing::HasSubstr("cannot be computed as its attributes say")) << text;
     return false;
@@ -161,27 +162,37 @@ TEST(Products, OfFourWarpgroups) {
                                .text;
   const Matrix a(64, 100, 1), b(100, 128, 2);
   Matrix y(64, 128);
-  ASSERT_TRUE(runs(withPlans(text, {{false, 1, 4}}), bf16, {a, b}, {&y}, /*warps=*/16));
+  ASSERT_TRUE(runs(withPlans(text, {{false, 1, 4}}), bf16, {a, b}, {&y}, withRoles(16)));
   EXPECT_EQ(y.numbers, (a * b).numbers);
 }
 
-/// A result, and two dots that read it: each is computed in each way, from registers where the threads hold it already.
+/// Sizes of the tiles of a result and of two dots that read it.
+struct Chain {
+  int queries, keys, columns;
+
+  /// Records P = Q K^T, dV = P^T Q and dQ = P K.
+  std::string record() const {
+    auto kernel = [this](View Q, View K, View Dv, View Dq) {
+      Value k = K.load(0, {keys, columns});
+      Var dv = fill({keys, columns}, 0.0);
+      for (Value i : range(0, Q.dim(0), queries)) {
+        Value q = Q.load(i, {queries, columns});
+        Value p = cast(bf16, dot(q, transpose(k)));
+        dv = dot(transpose(p), q, dv);
+        Dq.store(i, dot(p, k));
+      }
+      Dv.store(0, dv);
+    };
+    return testing::valueOf(tegula::record("chain", kernel, TensorArg{"q", bf16, 2}, TensorArg{"k", bf16, 2},
+                                           TensorArg{"dv", f32, 2}, TensorArg{"dq", f32, 2}))
+        .text;
+  }
+};
+
+/// Each dot is computed in each way, from registers where the threads hold its operand already.
 TEST(ChainedProducts, ComputeTheSameInEachPlan) {
-  constexpr int kQueries = 64, kKeys = 128, kColumns = 64;
-  auto kernel = [](View Q, View K, View Dv, View Dq) {
-    Value k = K.load(0, {kKeys, kColumns});
-    Var dv = fill({kKeys, kColumns}, 0.0);
-    for (Value i : range(0, Q.dim(0), kQueries)) {
-      Value q = Q.load(i, {kQueries, kColumns});
-      Value p = cast(bf16, dot(q, transpose(k)));
-      dv = dot(transpose(p), q, dv);
-      Dq.store(i, dot(p, k));
-    }
-    Dv.store(0, dv);
-  };
-  const std::string text = testing::valueOf(record("chain", kernel, TensorArg{"q", bf16, 2}, TensorArg{"k", bf16, 2},
-                                                   TensorArg{"dv", f32, 2}, TensorArg{"dq", f32, 2}))
-                               .text;
+  constexpr int kColumns = 64;
+  const std::string text = Chain{64, 128, kColumns}.record();
   const Matrix q(150, kColumns, 1), k(100, kColumns, 2), p = q * k.transposed();
   const Matrix expectedDv = p.transposed() * q, expectedDq = p * k;
   int legal = 0;
@@ -197,6 +208,57 @@ TEST(ChainedProducts, ComputeTheSameInEachPlan) {
         EXPECT_EQ(dq.numbers, expectedDq.numbers) << plans;
       }
   EXPECT_GE(legal, 12);
+}
+
+/// Expects that the compiler's own choice for a program on sm_90a has roles, and that warpgroups compute all its dots.
+void expectWarpgroups(const std::string &text) {
+  const Expected<Artifact> artifact = makeInProcessCompiler()->compile({text, {}, {"cuda", "sm_90a"}, "layouts"});
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_THAT(artifact->schedule, ::testing::HasSubstr("roles=load")) << artifact->remarks << text;
+  EXPECT_THAT(artifact->text,
+              ::testing::AllOf(::testing::HasSubstr("sm.wgmma"), ::testing::Not(::testing::HasSubstr("sm.mma "))));
+}
+
+class ChosenSchedule : public ::testing::TestWithParam<Shape> {};
+
+/// Two warpgroups share the product, perhaps transposed.
+TEST_P(ChosenSchedule, OfAProduct) {
+  const auto [m, n] = GetParam();
+  constexpr int kBlock = 64, kDepth = 100;
+  const Matrix a(m - 5, kDepth, 1), b(kDepth, n - 3, 2);
+  for (bool transposeA : {false, true}) {
+    auto kernel = [&](View A, View B, View Y) {
+      Var sum = fill({m, n}, 0.0);
+      for (Value k : range(0, B.dim(0), kBlock)) {
+        Value left = transposeA ? transpose(A.load({k, 0}, {kBlock, m})) : A.load({0, k}, {m, kBlock});
+        sum = dot(left, B.load({k, 0}, {kBlock, n}), sum);
+      }
+      Y.store(0, sum);
+    };
+    const std::string text = testing::valueOf(record("product", kernel, TensorArg{"a", bf16, 2},
+                                                     TensorArg{"b", bf16, 2}, TensorArg{"y", f32, 2}))
+                                 .text;
+    expectWarpgroups(text);
+    Matrix y(m - 5, n - 3);
+    ASSERT_TRUE(runs(text, bf16, {transposeA ? a.transposed() : a, b}, {&y}, {}));
+    EXPECT_EQ(y.numbers, (a * b).numbers) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ChosenSchedule,
+                         ::testing::Values(Shape{16, 128}, Shape{32, 64}, Shape{48, 128}, Shape{96, 64}, Shape{256, 48},
+                                           Shape{512, 64}, Shape{64, 512}));
+
+TEST(ChosenSchedules, OfChainedProducts) {
+  for (const Chain &chain : {Chain{32, 128, 64}, Chain{32, 64, 128}, Chain{64, 128, 80}, Chain{64, 128, 96}}) {
+    const std::string text = chain.record();
+    expectWarpgroups(text);
+    const Matrix q(150, chain.columns, 1), k(chain.keys - 28, chain.columns, 2), p = q * k.transposed();
+    Matrix dv(k.rows, chain.columns), dq(q.rows, chain.columns);
+    ASSERT_TRUE(runs(text, bf16, {q, k}, {&dv, &dq}, {}));
+    EXPECT_EQ(dv.numbers, (p.transposed() * q).numbers) << text;
+    EXPECT_EQ(dq.numbers, (p * k).numbers) << text;
+  }
 }
 
 } // namespace

@@ -34,7 +34,7 @@ class PassOrderTest(unittest.TestCase):
         """Runs the script on passes in this order. `stages` are the passes of tegula-opt, each with a program after it."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            for phase in "layouts", "roles", "shared":
+            for phase in "schedule", "layouts", "roles", "shared":
                 (folder / phase).mkdir()
                 (folder / phase / "Passes.td").write_text(DECLARED)
                 calls = "".join(f"  passes.addPass(create{step}());\n" for step in pipeline) if phase == "layouts" else ""

@@ -11,7 +11,8 @@ class Pass;
 
 namespace tegula::cuda {
 
-std::unique_ptr<mlir::Pass> createPrintProductCosts(); ///< Not part of the phase.
+std::unique_ptr<mlir::Pass> createPrintProductCosts();  ///< Not part of the phase.
+std::unique_ptr<mlir::Pass> createPrintProductGroups(); ///< Not part of the phase.
 std::unique_ptr<mlir::Pass> createPlanProducts();
 std::unique_ptr<mlir::Pass> createWidenProducts();
 std::unique_ptr<mlir::Pass> createAssignLayouts();

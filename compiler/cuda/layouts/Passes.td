@@ -16,6 +16,15 @@ def PrintProductCosts : Pass<"print-product-costs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def PrintProductGroups : Pass<"print-product-groups", "::mlir::ModuleOp"> {
+  let summary = "says as remarks which tiles are tied to a dot, and so share its plan; not part of the phase";
+  let description = [{
+    For tests of the analysis, and to see why `plan-products` gives several dots one plan. Each result that is tied to a
+    dot has a remark with the number of its group. The first dot of the function is in group 0.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanProducts : OrderedPass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{
@@ -42,6 +51,7 @@ def PlanProducts : OrderedPass<"plan-products", "::mlir::ModuleOp"> {
     %s = tile.dot %q, %k {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs} : ...
     ```
   }];
+  let needs = ["tile.num_warps", "tile.roles"];
   let gives = ["tile.warpgroups", "tile.flipped", "tile.in_tensor_memory"];
 }
 

@@ -4,7 +4,6 @@
 #include "compiler/cuda/layouts/analysis/ProductPlanning.h"
 
 #include "mlir/Pass/Pass.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANPRODUCTS
@@ -15,29 +14,14 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-/// Returns what prevents the plan that `dot` asks for or, without attributes, all of `plans`.
-static std::string obstacleOf(tile::DotOp dot, ArrayRef<ProductPlan> plans) {
-  if (std::string obstacle = obstacleToWarpgroups(dot); !obstacle.empty())
-    return obstacle;
-  const MmaShape shape = shapeOf(dot);
-  if (!dot->hasAttr(tile::warpgroups) && shape.m % sm::kRowsPerWarpgroup && shape.n % sm::kRowsPerWarpgroup)
-    return llvm::formatv("neither {0} rows nor {1} columns are a multiple of {2}", shape.m, shape.n,
-                         sm::kRowsPerWarpgroup);
-  auto asked = llvm::find_if(plans, [&](const ProductPlan &plan) { return agreesWith(plan, dot); });
-  if (asked == plans.end())
-    return "the module has other warpgroups";
-  std::string obstacle = obstacleTo(dot, *asked);
-  return obstacle.empty() ? "dots that are tied to this one need another orientation" : obstacle;
-}
-
-/// Says why a dot of `group` gets no warpgroup. Fails if its attributes demand one.
-static LogicalResult explain(tile::DotOp dot, const DotGroup &group, ArrayRef<ProductPlan> plans) {
-  if (llvm::any_of(group.possible, [&](const ProductPlan &plan) { return obstacleTo(dot, plan).empty(); }) ||
-      dot->hasAttr(tile::warpLocal))
+/// Says why a dot gets no warpgroup. Fails if its attributes demand one.
+static LogicalResult explain(tile::DotOp dot, const ProductPlanning &planning) {
+  const std::string obstacle = planning.obstacleOf(dot);
+  if (obstacle.empty() || dot->hasAttr(tile::warpLocal))
     return success();
-  if (std::string obstacle = obstacleOf(dot, plans); dot->hasAttr(tile::warpgroups))
+  if (dot->hasAttr(tile::warpgroups))
     return dot.emitError("cannot be computed as its attributes say: ") << obstacle;
-  else if (onTensorCores(dot))
+  if (onTensorCores(dot))
     dot.emitRemark("is not computed by warpgroups (wgmma): ") << obstacle;
   return success();
 }
@@ -54,7 +38,7 @@ static LogicalResult planDots(func::FuncOp function, int64_t warpgroups) {
   const ProductPlanning planning(function, warpgroups);
   for (const DotGroup &group : planning.groups())
     for (tile::DotOp dot : group.dots)
-      if (failed(explain(dot, group, planning.plans())))
+      if (failed(explain(dot, planning)))
         return failure();
   for (const DotGroup &group : planning.groups())
     if (!group.possible.empty())

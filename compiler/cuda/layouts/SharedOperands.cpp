@@ -144,8 +144,8 @@ private:
       return;
     for (Side side : {lhs, rhs})
       if (auto shape = shapes_.find(operand(planned.dot, side)); shape != shapes_.end())
-        shape->second[1] = llvm::alignTo(
-            shape->second[1], sm::panelColumns(cast<RankedTensorType>(shape->first.getType()).getElementType()));
+        shape->second[1] =
+            sm::wholePanels(shape->second[1], cast<RankedTensorType>(shape->first.getType()).getElementType());
   }
 
   Value shared(Value tile) {

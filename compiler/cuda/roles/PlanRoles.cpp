@@ -3,6 +3,7 @@
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/cuda/roles/analysis/RolePlan.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -173,9 +174,8 @@ private:
   static std::string whyNotOperand(sm::LoadSharedOp load) {
     if (!feedsWgmma(readTileOf(load)))
       return "ops other than MMAs of its block read its transpose, or MMAs read the tile and its transpose";
-    if (transposeOf(load) && load.getType().bytes() > sm::kMostTransposed)
-      return "a role transposes tiles of at most " + std::to_string(sm::kMostTransposed) + " bytes, in registers";
-    return whyNotProducerLoaded(load);
+    const std::string obstacle = transposeOf(load) ? sm::obstacleToTransposing(load.getType().bytes()) : "";
+    return obstacle.empty() ? whyNotProducerLoaded(load) : obstacle;
   }
 
   /// Plans the tiles that MMAs read.

@@ -17,76 +17,93 @@ namespace tegula::cuda {
 
 //===-- Obstacles -------------------------------------------------------------------------------------------------===//
 
-std::string obstacleToWarpgroups(tile::DotOp dot) {
-  Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
+std::string obstacleToWarpgroups(const Product &product) {
+  const Type lhs = product.lhsType.getElementType(), rhs = product.rhsType.getElementType();
   if (lhs != rhs)
     return "its operands have different element types; cast both operands to bf16 or f16";
-  if (!sm::mmaElement(lhs) || !onTensorCores(dot))
+  if (!sm::mmaElement(lhs) || !onTensorCores(product))
     return llvm::formatv(
-        "they multiply bf16, f16 and e4m3, and f32 if the dot allows tf32, and the operands are {0}; cast "
-        "the operands to bf16 or f16",
+        "wgmma multiplies bf16, f16 and e4m3, and f32 if the dot allows tf32, and the operands are {0}; cast the "
+        "operands to bf16 or f16",
         lhs);
-  if (dot->hasAttr(tile::warpLocal))
+  if (product.op->hasAttr(tile::warpLocal))
     return "each warp computes its own rows";
   return {};
 }
 
-/// Returns the sizes of what warpgroups compute, and the operand that is their right one.
-static MmaShape computed(tile::DotOp dot, const ProductPlan &plan) {
-  MmaShape shape = shapeOf(dot);
+/// Returns the sizes of what warpgroups compute.
+static MmaShape computed(const Product &product, const ProductPlan &plan) {
+  MmaShape shape = shapeOf(product);
   if (plan.flipped)
     std::swap(shape.m, shape.n);
   return shape;
 }
 
-static Value leftOf(tile::DotOp dot, const ProductPlan &plan) { return plan.flipped ? dot.getRhs() : dot.getLhs(); }
-static Value rightOf(tile::DotOp dot, const ProductPlan &plan) { return plan.flipped ? dot.getLhs() : dot.getRhs(); }
-
-/// Returns true if the dot reads its left operand as the transpose of the tile.
-static bool transposesLeft(tile::DotOp dot, const ProductPlan &plan) {
-  return plan.flipped ? !dot.getTransposeRhs() : dot.getTransposeLhs();
+static Value leftOf(const Product &product, const ProductPlan &plan) {
+  return plan.flipped ? product.rhs : product.lhs;
+}
+static Value rightOf(const Product &product, const ProductPlan &plan) {
+  return plan.flipped ? product.lhs : product.rhs;
 }
 
-/// Returns true if the dot reads its right operand as the transpose of the tile.
-static bool transposesRight(tile::DotOp dot, const ProductPlan &plan) {
-  return plan.flipped ? !dot.getTransposeLhs() : dot.getTransposeRhs();
+/// Returns true if warpgroups read their left operand as the transpose of the tile.
+static bool transposesLeft(const Product &product, const ProductPlan &plan) {
+  return plan.flipped ? !product.transposesRhs : product.transposesLhs;
+}
+
+/// Returns true if warpgroups read their right operand as the transpose of the tile.
+static bool transposesRight(const Product &product, const ProductPlan &plan) {
+  return plan.flipped ? !product.transposesLhs : product.transposesRhs;
 }
 
 /// Returns the columns that each warpgroup computes.
-static int64_t columnsOf(tile::DotOp dot, const ProductPlan &plan) {
-  return columnsOfWarpgroup(rightOf(dot, plan), transposesRight(dot, plan), computed(dot, plan).n, plan.columns);
+static int64_t columnsOf(const Product &product, const ProductPlan &plan) {
+  return columnsOfWarpgroup(rightOf(product, plan), transposesRight(product, plan), computed(product, plan).n,
+                            plan.columns);
+}
+
+/// Returns the sizes of what warpgroups compute, with the columns of the padding.
+static MmaShape padded(const Product &product, const ProductPlan &plan) {
+  MmaShape shape = computed(product, plan);
+  shape.n = plan.columns * columnsOf(product, plan);
+  return shape;
 }
 
 /// Returns why warpgroups that divide the columns of the result cannot have equal parts; empty if they can.
-static std::string obstacleToDivision(tile::DotOp dot, const ProductPlan &plan) {
-  const Value right = rightOf(dot, plan);
-  if (plan.columns == 1 || hasColumnsInRows(right, transposesRight(dot, plan)))
+static std::string obstacleToDivision(const Product &product, const ProductPlan &plan) {
+  const Value right = rightOf(product, plan);
+  if (plan.columns == 1 || hasColumnsInRows(right, transposesRight(product, plan)))
     return {};
-  const int64_t n = computed(dot, plan).n, columns = columnsOf(dot, plan);
-  const int64_t ofPanel = sm::panelColumns(cast<RankedTensorType>(right.getType()).getElementType());
+  const int64_t n = computed(product, plan).n, columns = columnsOf(product, plan);
+  const int64_t ofPanel = sm::panelColumns(product.rhsType.getElementType());
   const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
-  const bool isKMajor = transposesRight(dot, plan) && right.getDefiningOp<tile::LoadOp>();
+  const bool isKMajor = transposesRight(product, plan) && right.getDefiningOp<tile::LoadOp>();
   if (n == plan.columns * columns && (isWhole || isKMajor))
     return {};
   return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", n, plan.flipped ? "rows" : "columns",
                        plan.columns);
 }
 
-std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
-  const MmaShape shape = computed(dot, plan);
-  const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = columnsOf(dot, plan);
+std::string obstacleTo(const Product &product, const ProductPlan &plan) {
+  const MmaShape shape = computed(product, plan);
+  const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = columnsOf(product, plan);
   if (shape.m % rows)
     return llvm::formatv("{0} {1} are no multiple of {2}, which is 64 for each of {3} warpgroups", shape.m,
                          plan.flipped ? "columns" : "rows", rows, plan.rows);
   if (columns > sm::kMaxMmaColumns)
     return llvm::formatv("a warpgroup would compute {0} {1}; at most {2} are possible", columns,
                          plan.flipped ? "rows" : "columns", sm::kMaxMmaColumns);
-  const Type element = dot.getRhs().getType().getElementType();
+  const Type element = product.rhsType.getElementType();
   const int64_t ofPanel = sm::panelColumns(element);
   if (sm::mmaElement(element)->mustBeKMajor && (shape.k % ofPanel != 0 || shape.n % ofPanel != 0))
     return llvm::formatv("its depth of {0} and its {1} {2} must be multiples of {3} for operands of {4}", shape.k,
                          shape.n, plan.flipped ? "rows" : "columns", ofPanel, element);
-  return obstacleToDivision(dot, plan);
+  return obstacleToDivision(product, plan);
+}
+
+int64_t accumulatorsOf(const Product &product, const ProductPlan &plan) {
+  const MmaShape shape = padded(product, plan);
+  return shape.m * shape.n;
 }
 
 //===-- Cost ------------------------------------------------------------------------------------------------------===//
@@ -104,10 +121,8 @@ public:
 
   void add(tile::DotOp dot) {
     const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
-    MmaShape shape = computed(dot, plan);
     const bool isPossible = obstacleTo(dot, plan).empty();
-    if (isPossible)
-      shape.n = plan.columns * columnsOf(dot, plan);
+    const MmaShape shape = isPossible ? padded(dot, plan) : computed(dot, plan);
     const double words = static_cast<double>(bytesOf(dot.getRhs())) / kBytesOfWord; // Tensor cores read 16-bit words.
     const double tensorClocks = words * shape.m * shape.n * shape.k / kRates.multiplyAdds;
     Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];

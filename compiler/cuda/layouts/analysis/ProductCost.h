@@ -18,10 +18,13 @@ struct ProductPlan {
   bool operator==(const ProductPlan &) const = default;
 };
 
-/// Returns why `dot` cannot use `sm.wgmma` in any plan, and what would change it; empty if it can.
-std::string obstacleToWarpgroups(tile::DotOp dot);
-/// Returns why `dot` cannot use `sm.wgmma` in this plan; empty if it can.
-std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan);
+/// Returns why no plan computes the product by `sm.wgmma`, and what would change it; empty if its types allow that.
+std::string obstacleToWarpgroups(const Product &product);
+/// Returns why this plan does not compute the product by `sm.wgmma`; empty if it does. The types of the product must
+/// allow it.
+std::string obstacleTo(const Product &product, const ProductPlan &plan);
+/// Returns the elements of the accumulators of all threads in this plan, with the columns of the padding.
+int64_t accumulatorsOf(const Product &product, const ProductPlan &plan);
 
 /// The plans of all groups that have a dot for warpgroups. A group without a plan has a layout that is not known yet.
 using GroupPlans = llvm::DenseMap<mlir::Value, ProductPlan>;

@@ -4,6 +4,7 @@
 #include "compiler/tile/Settings.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -81,6 +82,34 @@ void ProductPlanning::choose() {
       chosen_ = tried;
     }
   }
+}
+
+const DotGroup &ProductPlanning::groupOf(tile::DotOp dot) const {
+  const Value tile = tied_.of(dot.getResult());
+  return *llvm::find_if(groups_, [&](const DotGroup &group) { return group.tile == tile; });
+}
+
+std::string ProductPlanning::obstacleOf(tile::DotOp dot) const {
+  if (std::string obstacle = obstacleToWarpgroups(dot); !obstacle.empty())
+    return obstacle;
+  const DotGroup &group = groupOf(dot);
+  return !group.possible.empty() && obstacleTo(dot, chosen(group)).empty() ? std::string() : obstacleToAll(dot);
+}
+
+/// Returns what prevents the plan that a dot with suitable types asks for or, without attributes, all plans. Of several
+/// plans, the first one tells in which blocks of 64 rows are possible.
+std::string ProductPlanning::obstacleToAll(tile::DotOp dot) const {
+  const MmaShape shape = shapeOf(dot);
+  auto hasBlocks = [&](bool flipped) { return (flipped ? shape.n : shape.m) % sm::kRowsPerWarpgroup == 0; };
+  if (!dot->hasAttr(tile::warpgroups) && !hasBlocks(false) && !hasBlocks(true))
+    return llvm::formatv("neither {0} rows nor {1} columns are a multiple of {2}", shape.m, shape.n,
+                         sm::kRowsPerWarpgroup);
+  auto asked = llvm::make_filter_range(plans_, [&](const ProductPlan &plan) { return agreesWith(plan, dot); });
+  if (asked.empty())
+    return "the module has other warpgroups";
+  auto first = llvm::find_if(asked, [&](const ProductPlan &plan) { return hasBlocks(plan.flipped); });
+  std::string obstacle = obstacleTo(dot, first == asked.end() ? *asked.begin() : *first);
+  return obstacle.empty() ? "dots that are tied to this one need another orientation" : obstacle;
 }
 
 double ProductPlanning::costWith(const DotGroup &group, const ProductPlan &plan) const {

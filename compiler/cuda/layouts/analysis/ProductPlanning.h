@@ -30,12 +30,17 @@ public:
   /// Returns all plans for the warpgroups: those that are not flipped first, and those along the rows first.
   llvm::ArrayRef<ProductPlan> plans() const { return plans_; }
   llvm::ArrayRef<DotGroup> groups() const { return groups_; }
+  /// Returns the group of a dot of the function.
+  const DotGroup &groupOf(tile::DotOp dot) const;
   /// Returns the plan of a group that has a possible one.
   ProductPlan chosen(const DotGroup &group) const { return chosen_.lookup(group.tile); }
+  /// Returns why the chosen plan leaves `dot` to single warps; empty if warpgroups compute it.
+  std::string obstacleOf(tile::DotOp dot) const;
   /// Returns the modelled cost of the function if `group` had this plan, and all other groups had the chosen ones.
   double costWith(const DotGroup &group, const ProductPlan &plan) const;
 
 private:
+  std::string obstacleToAll(tile::DotOp dot) const;
   void collect(mlir::func::FuncOp function);
   void choose();
 

@@ -12,16 +12,6 @@ using namespace mlir;
 
 namespace tegula::cuda {
 
-MmaShape shapeOf(tile::DotOp dot) {
-  auto result = dot.getResult().getType(), lhs = dot.getLhs().getType();
-  return {result.getDimSize(0), result.getDimSize(1), lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1)};
-}
-
-bool onTensorCores(tile::DotOp dot) {
-  Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
-  return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
-}
-
 bool onWarpgroups(tile::DotOp dot) {
   return tile::wantsRoles(dot) && dot->hasAttr(tile::warpgroups) && !dot->hasAttr(tile::warpLocal);
 }

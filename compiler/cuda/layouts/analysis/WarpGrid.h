@@ -2,6 +2,7 @@
 // The division of an MMA among the warps of a thread block.
 #pragma once
 
+#include "compiler/cuda/layouts/analysis/Product.h"
 #include "compiler/sm/Sm.h"
 
 namespace tegula::cuda {
@@ -12,16 +13,6 @@ struct WarpGrid {
   int64_t n = 1;
 };
 
-/// The sizes of an MMA: [m, k] times [k, n].
-struct MmaShape {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-};
-
-MmaShape shapeOf(tile::DotOp dot);
-/// Returns true if tensor cores compute `dot`. Otherwise threads multiply in f32.
-bool onTensorCores(tile::DotOp dot);
 /// Returns true if whole warpgroups compute `dot`, by `sm.wgmma`: the module has `tile.roles = "load"`, and the dot has
 /// `tile.warpgroups` but not `tile.warp_local`.
 bool onWarpgroups(tile::DotOp dot);

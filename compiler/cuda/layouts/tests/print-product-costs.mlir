@@ -66,7 +66,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
   func.func @without_a_plan(%a: tensor<64x32xbf16>, %x: tensor<64x32xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
     // expected-remark @+1 {{is not for warpgroups: each warp computes its own rows}}
     %0 = tile.dot %a, %a {tile.warp_local, transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
-    // expected-remark @+1 {{is not for warpgroups: they multiply bf16, f16 and e4m3, and f32 if the dot allows tf32, and the operands are f32; cast the operands to bf16 or f16}}
+    // expected-remark @+1 {{is not for warpgroups: wgmma multiplies bf16, f16 and e4m3, and f32 if the dot allows tf32, and the operands are f32; cast the operands to bf16 or f16}}
     %1 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
     return %0, %1 : tensor<64x64xf32>, tensor<64x64xf32>
   }

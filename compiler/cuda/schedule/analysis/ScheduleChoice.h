@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The schedule of a program that comes without one.
+// The schedule of a program that comes without one, or with some fields of one.
 #pragma once
 
 #include "tegula/schedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <vector>
 
-namespace tegula {
+namespace tegula::cuda {
+
+/// A bool on a module: true if the GPU has wgmma and TMA (sm_90a).
+constexpr llvm::StringLiteral kHasWgmma = "tile.has_wgmma";
+/// An array of texts on a module with a complete schedule: schedules to try if it spills registers, the best first.
+constexpr llvm::StringLiteral kNeighbours = "tile.neighbours";
 
 /// A reason that keeps the MMAs of a program from wgmma, and its loads from a producer with TMA.
 struct Obstacle {
@@ -19,8 +26,7 @@ struct Obstacle {
 
 using Obstacles = llvm::SmallVector<Obstacle, 1>;
 
-/// The compiler's choice of a program's schedule.
-struct DefaultSchedule {
+struct ScheduleChoice {
   Schedule schedule; ///< Has the given fields. Fields without a value do not depend on the program.
   /// Schedules to try if `schedule` spills registers, the best first. There are none for a program with few
   /// accumulators.
@@ -33,12 +39,7 @@ bool demandsRoles(const Schedule &given);
 
 /// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, so that
 /// accumulators have room in the registers. Fields that `given` sets keep their values, and the choice of the others
-/// agrees with them. `isHopper` is true for a GPU with wgmma and TMA (sm_90a). `sharedBytes` is the shared memory of a
-/// program instance.
-DefaultSchedule chooseSchedule(mlir::ModuleOp module, const Schedule &given, bool isHopper, int64_t sharedBytes);
+/// agrees with them. The module says what the GPU has.
+ScheduleChoice chooseSchedule(mlir::ModuleOp module, const Schedule &given);
 
-/// Emits a remark at each product of tensor cores which says what keeps it from wgmma and TMA. Emits none if there is
-/// no obstacle.
-void explain(mlir::ModuleOp module, const Obstacles &obstacles);
-
-} // namespace tegula
+} // namespace tegula::cuda

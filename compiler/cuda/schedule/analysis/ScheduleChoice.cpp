@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/schedule/analysis/ScheduleChoice.h"
+
+#include "compiler/cuda/layouts/analysis/ProductPlanning.h"
+#include "compiler/cuda/schedule/analysis/Demand.h"
+#include "compiler/sm/Elements.h"
+#include "compiler/sm/Sm.h"
+#include "compiler/tile/Tile.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace tegula::cuda {
+
+namespace {
+
+//===-- Products --------------------------------------------------------------------------------------------------===//
+
+/// The plan in which each warp has rows of its own.
+ProductPlan planByRows(int64_t warps) { return {.rows = warps / sm::kWarpsPerWarpgroup}; }
+
+/// Returns why no role brings the operands of a product to wgmma fast; empty if one can.
+std::string obstacleOfOperands(const Product &product) {
+  for (Value operand : transposedOperands(product)) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    if (const std::string reason = sm::obstacleToTransposing(bytesOfOperand(type)); !reason.empty())
+      return llvm::formatv("an operand of {0} must be transposed, and {1}",
+                           sm::mmaElement(type.getElementType())->name.str(), reason);
+  }
+  return "";
+}
+
+/// Returns true if each of `warps` warps can have 16 rows of each product: one to three warpgroups.
+bool haveRowsFor(ArrayRef<Product> products, int64_t warps) {
+  constexpr int64_t mostWarps = 12;
+  return warps % sm::kWarpsPerWarpgroup == 0 && warps != 0 && warps <= mostWarps &&
+         llvm::all_of(products, [&](const Product &product) {
+           return shapeOf(product).m == sm::kRowsPerWarp * warps && obstacleToWarpgroups(product).empty() &&
+                  obstacleTo(product, planByRows(warps)).empty() && obstacleOfOperands(product).empty();
+         });
+}
+
+/// How `plan-products` would let two warpgroups share the products of a module.
+class SharedProducts {
+public:
+  static constexpr int64_t kWarpgroups = 2;
+
+  explicit SharedProducts(ModuleOp module) {
+    for (auto function : module.getOps<func::FuncOp>())
+      plannings_.try_emplace(function, function, kWarpgroups);
+  }
+
+  /// Returns why warpgroups do not share a product; empty if they do.
+  std::string obstacleOf(const Product &product) const {
+    auto dot = dyn_cast<tile::DotOp>(product.op);
+    std::string reason = dot ? planningOf(dot).obstacleOf(dot) : obstacleToWarpgroups(product);
+    return reason.empty() ? obstacleOfOperands(product) : reason;
+  }
+
+  /// Returns the elements of the accumulators of a product that warpgroups share.
+  int64_t accumulatorsOf(const Product &product) const {
+    auto dot = cast<tile::DotOp>(product.op);
+    const ProductPlanning &planning = planningOf(dot);
+    return cuda::accumulatorsOf(product, planning.chosen(planning.groupOf(dot)));
+  }
+
+private:
+  const ProductPlanning &planningOf(tile::DotOp dot) const {
+    return plannings_.at(dot->getParentOfType<func::FuncOp>());
+  }
+
+  std::map<Operation *, ProductPlanning> plannings_;
+};
+
+//===-- Registers -------------------------------------------------------------------------------------------------===//
+
+/// The most registers of a consumer's thread that accumulators may take. It has 240; the others are for addresses and
+/// arithmetic.
+constexpr int64_t kMostAccumulators = 192;
+/// The same with overlap=pingpong, where they include the probabilities that an MMA reads from registers.
+constexpr int64_t kMostWithPingpong = 208;
+
+/// Returns the accumulators of products whose results have no padding.
+Accumulators accumulatorsOf(ArrayRef<Product> products) {
+  return Accumulators(products, [](const Product &product) { return product.type.getNumElements(); });
+}
+
+int64_t perThread(int64_t elements, int64_t warps) { return elements / (sm::kWarpSize * warps); }
+
+/// Returns the number of program instances that must have room in a multiprocessor.
+int64_t instancesOf(const Schedule &given) { return std::max(given.instances_per_sm, 1); }
+
+/// Returns the registers of a thread if `warps` warps of each of `instances` share those of a multiprocessor.
+int64_t registersOfThread(int64_t warps, int64_t instances) {
+  constexpr int64_t registersOfSm = 64 << 10, most = 255;
+  return std::min(most, registersOfSm / (sm::kWarpSize * warps * instances));
+}
+
+/// Returns the warps that have registers for the accumulators if all warps load and compute.
+int warpsFor(const Accumulators &accumulators, int64_t instances) {
+  constexpr int warps = 4;
+  const bool fit = 4 * perThread(accumulators.inOrder(), warps) <= 3 * registersOfThread(warps, instances);
+  return fit ? warps : 2 * warps;
+}
+
+/// Returns true if accumulators take more than 9/16 of the registers of a thread, so that others may spill.
+bool maySpill(const Accumulators &accumulators, int64_t warps, int64_t instances) {
+  return 16 * perThread(accumulators.early(), warps) > 9 * registersOfThread(warps, instances);
+}
+
+//===-- Obstacles -------------------------------------------------------------------------------------------------===//
+
+Obstacle obstacleOf(const Product &product, std::string reason) { return {product.op, std::move(reason)}; }
+
+/// Returns the reasons why two warpgroups cannot share the products.
+Obstacles obstaclesToSharing(ArrayRef<Product> products, const SharedProducts &shared) {
+  Obstacles obstacles;
+  for (const Product &product : products)
+    if (std::string reason = shared.obstacleOf(product); !reason.empty())
+      obstacles.push_back(obstacleOf(product, std::move(reason)));
+  auto softmax = llvm::find_if(products, [](const Product &product) { return product.isSoftmax(); });
+  if (obstacles.empty() && softmax != products.end())
+    return {obstacleOf(*softmax, llvm::formatv("a warp has whole rows of an online softmax, whose output has {0} rows; "
+                                               "legal are 64, 128 or 192 rows and at most 256 columns in all dots of "
+                                               "innermost loops",
+                                               shapeOf(*softmax).m))};
+  return obstacles;
+}
+
+/// Returns what else makes room if the caller gives several program instances for a multiprocessor.
+const char *orFewerInstances(const Schedule &given) {
+  return instancesOf(given) == 1 ? "" : ", or lower instances_per_sm";
+}
+
+Obstacle obstacleOfAccumulators(ArrayRef<Product> products, const Schedule &given, int64_t registers, int64_t free) {
+  return obstacleOf(products.front(),
+                    llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are "
+                                  "free for them; use smaller tiles{2}",
+                                  registers, std::max<int64_t>(free, 0), orFewerInstances(given)));
+}
+
+/// `stages` are those that the caller gives, or else two.
+Obstacle obstacleOfShared(ArrayRef<Product> products, const Schedule &given, int64_t stages, int64_t bytes,
+                          int64_t free) {
+  const bool isGiven = given.num_stages != 0;
+  return obstacleOf(
+      products.front(),
+      llvm::formatv("{0}the tiles that an iteration loads need {1} bytes of shared memory{2}, and {3} are free; use "
+                    "smaller tiles{4}{5}",
+                    isGiven ? "" : "two stages of ", stages * bytes,
+                    isGiven ? " with num_stages=" + std::to_string(stages) : std::string(), std::max<int64_t>(free, 0),
+                    given.num_stages > 1 ? ", or lower num_stages" : "", orFewerInstances(given)));
+}
+
+/// Returns an obstacle for each product that is in no innermost loop.
+Obstacles obstaclesOutsideLoops(ModuleOp module) {
+  Obstacles obstacles;
+  for (const Product &product : productsOf(module))
+    obstacles.push_back(obstacleOf(product, "it is in no innermost loop, where a producer would load the next tiles "
+                                            "while it runs; put it into a loop over tiles of its operands"));
+  return obstacles;
+}
+
+/// Returns the schedule with the MMAs of the products in the order of the program, where an accumulator is free before
+/// the next begins; nothing if they do not follow each other.
+std::optional<Schedule> inOrder(Schedule schedule, ArrayRef<Product> products) {
+  for (auto [number, product] : llvm::enumerate(products)) {
+    if (product.op->getBlock() != products.front().op->getBlock())
+      return std::nullopt;
+    auto label = product.op->getAttrOfType<StringAttr>(tile::label);
+    schedule.steps += (number == 0 ? "" : " ") + (label ? label.str() : "p" + std::to_string(number));
+  }
+  return schedule;
+}
+
+/// The choice of roles=load for a program on a GPU with wgmma and TMA. It keeps the fields that the caller gives.
+class HopperChoice {
+public:
+  HopperChoice(ModuleOp module, ArrayRef<Product> products, const Schedule &given)
+      : module_(module), products_(products), accumulators_(accumulatorsOf(products)), given_(given) {}
+
+  /// Sets the schedule, unless there are obstacles. Given roles are kept in spite of them.
+  void choose(ScheduleChoice &choice) {
+    if (products_.empty())
+      choice.obstacles = obstaclesOutsideLoops(module_);
+    else if (chooseWarps(choice.obstacles) && allowsOperandsInRegisters(choice.obstacles))
+      (void)chooseStages(choice.obstacles);
+    const bool demanded = demandsRoles(given_);
+    if (warps_ != 0 && (demanded || choice.obstacles.empty()))
+      choice.schedule = schedule();
+    else if (demanded)
+      choice.schedule.roles = Roles::load;
+    if (demanded)
+      choice.obstacles.clear();
+  }
+
+  /// Adds the schedules with roles that may spill less.
+  void addNeighbours(ScheduleChoice &choice) const {
+    if (warps_ == 0)
+      return;
+    Schedule schedule = this->schedule();
+    if (choice.obstacles.empty())
+      schedule.overlap = choice.schedule.overlap;
+    else if (given_.num_stages == 0)
+      schedule.num_stages = 1;
+    if (!given_.overlap)
+      schedule.overlap = Overlap::none;
+    choice.neighbours.push_back(schedule);
+    const bool isOrderGiven = given_.overlap || !given_.steps.empty();
+    if (std::optional<Schedule> ordered = inOrder(schedule, products_); ordered && !isOrderGiven)
+      choice.neighbours.push_back(*ordered);
+  }
+
+private:
+  bool mayHave(int64_t warps) const { return given_.num_warps == 0 || given_.num_warps == warps; }
+
+  bool chooseWarps(Obstacles &obstacles) {
+    const int64_t ofRows = shapeOf(products_.front()).m / sm::kRowsPerWarp;
+    const bool haveRows = haveRowsFor(products_, ofRows);
+    if (haveRows && mayHave(ofRows)) {
+      warps_ = ofRows;
+      return hasRegisters(accumulators_.early(), obstacles);
+    }
+    constexpr int64_t ofSharing = SharedProducts::kWarpgroups * sm::kWarpsPerWarpgroup;
+    const SharedProducts shared(module_);
+    const Obstacles toSharing = obstaclesToSharing(products_, shared);
+    if (toSharing.empty() && mayHave(ofSharing)) {
+      warps_ = ofSharing;
+      bytesOfExchanges_ = bytesOfComputed(products_);
+      accumulators_ = Accumulators(products_, [&](const Product &product) { return shared.accumulatorsOf(product); });
+      return hasRegisters(accumulators_.withExchanges(), obstacles);
+    }
+    if (haveRows || toSharing.empty())
+      obstacles = {obstacleOf(
+          products_.front(), llvm::formatv("num_warps={0} is given, and whole warpgroups compute it with num_warps={1}",
+                                           given_.num_warps, haveRows ? ofRows : ofSharing))};
+    else
+      obstacles = toSharing;
+    return false;
+  }
+
+  /// Returns the registers of a thread that accumulators may take: `most`, or 4/5 of a consumer's if program instances
+  /// share those of a multiprocessor.
+  int64_t freeRegisters(int64_t most) const {
+    constexpr int64_t ofProducers = 32 * sm::kWarpsPerWarpgroup;
+    const int64_t instances = instancesOf(given_);
+    if (instances == 1)
+      return most;
+    const int64_t all = sm::registersOfBlock(warps_ + sm::kWarpsPerWarpgroup, instances);
+    return std::min(most, 4 * (all - ofProducers) / (5 * warps_));
+  }
+
+  bool hasRegisters(int64_t elements, Obstacles &obstacles) const {
+    const int64_t registers = perThread(elements, warps_), free = freeRegisters(kMostAccumulators);
+    if (registers > free)
+      obstacles = {obstacleOfAccumulators(products_, given_, registers, free)};
+    return registers <= free;
+  }
+
+  bool allowsOperandsInRegisters(Obstacles &obstacles) const {
+    if (given_.lhs_in_registers == true && given_.overlap == Overlap::none)
+      obstacles = {obstacleOf(products_.front(),
+                              "lhs_in_registers=true and overlap=none are given, and roles=load keeps "
+                              "operands in registers with overlap=pingpong only")};
+    return obstacles.empty();
+  }
+
+  bool chooseStages(Obstacles &obstacles) {
+    constexpr int64_t fewestStages = 2, mostStages = 4, ofMbarriers = 1 << 10;
+    const int64_t least = given_.num_stages == 0 ? fewestStages : given_.num_stages;
+    const int64_t limit = tile::setting(module_, "tile.shared_limit", std::numeric_limits<int32_t>::max());
+    const int64_t bytes = bytesOfIteration(products_),
+                  free = limit - ofMbarriers - bytesBesideRings(module_) - bytesOfExchanges_ - bytesOfAddedByTma();
+    if (bytes == 0)
+      obstacles = {obstacleOf(products_.front(), "its loop loads no operand of a dot, which a producer would do; load "
+                                                 "tiles of the operands in the loop")};
+    else if (free < least * bytes)
+      obstacles = {obstacleOfShared(products_, given_, least, bytes, free)};
+    else
+      stages_ = given_.num_stages == 0 ? std::min(free / bytes, mostStages) : least;
+    return obstacles.empty();
+  }
+
+  int64_t bytesOfAddedByTma() const { return given_.add_by_tma == false ? 0 : bytesOfAdded(module_); }
+
+  bool wantsPingpong() const {
+    return given_.lhs_in_registers == true ||
+           (hasExponentialsBetween(products_) &&
+            perThread(accumulators_.withPingpong(), warps_) <= freeRegisters(kMostWithPingpong));
+  }
+
+  Schedule schedule() const {
+    Schedule schedule{.num_warps = int(warps_), .num_stages = int(stages_), .roles = Roles::load};
+    if (wantsPingpong())
+      schedule.overlap = Overlap::pingpong;
+    if (bytesOfAdded(module_) != 0)
+      schedule.add_by_tma = true;
+    return filled(given_, schedule);
+  }
+
+  ModuleOp module_;
+  ArrayRef<Product> products_;
+  Accumulators accumulators_;
+  const Schedule &given_;
+  int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
+  int64_t bytesOfExchanges_ = 0;
+};
+
+} // namespace
+
+bool demandsRoles(const Schedule &given) {
+  if (given.roles)
+    return *given.roles == Roles::load;
+  return given.overlap == Overlap::pingpong || given.optimistic_softmax == true || given.add_by_tma == true ||
+         !given.steps.empty();
+}
+
+ScheduleChoice chooseSchedule(ModuleOp module, const Schedule &given) {
+  const SmallVector<Product> products = hotProducts(module);
+  const Accumulators accumulators = accumulatorsOf(products);
+  const int64_t instances = instancesOf(given);
+  const bool mayHaveRoles = tile::isOn(module, kHasWgmma) && given.roles != Roles::none;
+  ScheduleChoice choice;
+  choice.schedule = filled(given, {.num_warps = warpsFor(accumulators, instances)});
+  HopperChoice hopper(module, products, given);
+  if (mayHaveRoles)
+    hopper.choose(choice);
+  if (!maySpill(accumulators, choice.schedule.num_warps, instances))
+    return choice;
+  if (mayHaveRoles)
+    hopper.addNeighbours(choice);
+  if (!demandsRoles(given))
+    for (int warps : {4, 8, 16})
+      choice.neighbours.push_back(filled(given, {.num_warps = warps, .roles = Roles::none}));
+  return choice;
+}
+
+} // namespace tegula::cuda
