@@ -35,7 +35,7 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
 /// Returns runs of the same kernels in which mutants show that the problem's own shape hides.
 Expected<std::vector<AttentionRun>> trialRuns(const AttentionCase &attention, const AttentionPlan &plan,
                                               const std::shared_ptr<Device> &device, KernelCache &cache,
-                                              const TunedSchedules &tuned) {
+                                              const TunedConfigurations &tuned) {
   std::vector<AttentionRun> runs;
   for (const MutantTrial &trial : mutantTrials(attention, plan)) {
     Expected<AttentionRun> run = AttentionRun::make(withTrial(attention, trial), device, cache, &tuned);
@@ -105,7 +105,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
 
   Progress progress;
   progress.show("compiling");
-  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  TunedConfigurations tuned = tunedConfigurations(options.target, options.untuned);
   Expected<AttentionRun> run = AttentionRun::make(*attention, device, *opened->kernels, &tuned);
   if (!run)
     return run.status();
