@@ -3,10 +3,10 @@
 
 #include "hooks.h"
 #include "tegula/cuda_device.h"
-#include "tegula/tuned_schedules.h"
 #include "tegula/tuning_store.h"
 #include "tegula/worker_compiler.h"
 
+#include <bit>
 #include <mutex>
 #include <utility>
 
@@ -82,7 +82,9 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options, const t
 
 /// Returns the length for which a plan is made, because schedules are kept for it. Returns a length that is not
 /// positive unchanged; the check of the problem reports it.
-int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
+int64_t lengthClass(int64_t length) {
+  return length > 0 ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))) : length;
+}
 
 /// Returns the bytes of the fields, and the texts instead of their addresses. The structure has no gaps, whose bytes
 /// could differ between equal problems.
@@ -118,16 +120,16 @@ Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_op
   if (!device)
     return device.status();
   std::shared_ptr<HostContext> context(new HostContext(options, *hooks, std::move(*device)));
-  context->readSchedules(options);
+  context->readTuned(options);
   return context;
 }
 
-void HostContext::readSchedules(const tegula_context_options &options) {
+void HostContext::readTuned(const tegula_context_options &options) {
   const Expected<TuningDevice> machine = tuningDevice(device_->target().name, *worker_, options.ordinal);
   if (machine)
     tuned_ =
         TuningStore(options.schedule_directory != nullptr ? options.schedule_directory : TuningStore::userDirectory())
-            .schedules(*machine);
+            .configurations(*machine);
 }
 
 Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {

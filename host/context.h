@@ -5,7 +5,6 @@
 #include "tegula/artifact_cache.h"
 #include "tegula/internal/fork.h"
 #include "tegula/kernel_cache.h"
-#include "tegula/tuned_schedules.h"
 
 #include <atomic>
 #include <memory>
@@ -36,8 +35,8 @@ public:
 private:
   HostContext(const tegula_context_options &options, const tegula_hooks &hooks, std::shared_ptr<Device> device);
 
-  /// Reads the schedules that `tegula tune` has found for the device.
-  void readSchedules(const tegula_context_options &options);
+  /// Reads what `tegula tune` has found for the device.
+  void readTuned(const tegula_context_options &options);
   /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
   void compileAhead(const AttentionProblem &problem, const Schedule &schedule);
 
@@ -47,7 +46,7 @@ private:
   std::shared_ptr<ArtifactCache> artifacts_;
   std::unique_ptr<Compiler> worker_, compiler_;
   KernelCache kernels_;
-  TunedSchedules tuned_; ///< Constant once the context is made.
+  TunedConfigurations tuned_; ///< Constant once the context is made.
 
   mutable std::shared_mutex mutex_; ///< Guards `plans_`.
   std::unordered_map<ProblemKey, AttentionPlan> plans_;

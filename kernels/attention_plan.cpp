@@ -8,6 +8,7 @@
 #include "plan_check.h"
 #include "tegula/guard.h"
 #include "tegula/internal/argument_places.h"
+#include "tegula/tuned_schedules.h"
 #include "variant_tensors.h"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ struct PassPlan {
 };
 
 Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCache &cache, const Schedule &given,
-                            const TunedSchedules *tuned) {
+                            const TunedConfigurations *tuned) {
   Expected<PlanSpec> spec = attentionSpec(problem, pass, cache.target(), given, tuned);
   if (!spec)
     return spec.status();
@@ -102,10 +103,9 @@ Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCa
 }
 
 Expected<int64_t> ownWorkspace(const PassPlan &pass, const AttentionShape &shape) {
-  Sizes sizes = {
-      {"batch", shape.batch}, {"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"seqlen_q", shape.seqlen_q}};
-  if (!pass.hasPages)
-    sizes.push_back({"seqlen_k", shape.seqlen_k});
+  Sizes sizes = attentionSizes(shape);
+  if (pass.hasPages) // Then the table of pages gives the number of keys.
+    std::erase_if(sizes, [](const NamedSize &size) { return size.name == "seqlen_k"; });
   return pass.plan.workspaceBytes(sizes);
 }
 
@@ -228,7 +228,7 @@ struct AttentionPlan::State {
 };
 
 Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, KernelCache &cache,
-                                            const Schedule &schedule, const TunedSchedules *tuned) noexcept {
+                                            const Schedule &schedule, const TunedConfigurations *tuned) noexcept {
   return guarded([&]() -> Expected<AttentionPlan> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
     Expected<PassPlan> forward = makePass(problem, Pass::forward, cache, schedule, tuned);

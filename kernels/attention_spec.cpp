@@ -117,7 +117,7 @@ Expected<std::vector<ArgumentSpec>> argumentsOf(const Program &program, const st
 
 /// Describes a program of a pass whose arguments are among `all`.
 Expected<KernelSpec> kernelOf(const AttentionProblem &problem, std::string_view name, const Target &target,
-                              const Schedule &given, const TunedSchedules *tuned,
+                              const Schedule &given, const TunedConfigurations *tuned,
                               const std::vector<ArgumentSpec> &all) {
   Expected<RecordedKernel> recorded = recordKernel(problem, name, target, given, tuned);
   if (!recorded)
@@ -165,7 +165,7 @@ std::set<std::string> argumentNames() {
 }
 
 Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, const Target &target,
-                                 const Schedule &given, const TunedSchedules *tuned) {
+                                 const Schedule &given, const TunedConfigurations *tuned) {
   std::vector<ArgumentSpec> all = argumentsOf(problem, pass);
   if (pass == Pass::backward) {
     const Expected<KernelConfig> writer = resolve(problem, "flash2_backward_preprocess", target, given, tuned);
@@ -192,7 +192,7 @@ Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, con
 }
 
 Expected<PlanSpec> listSpec(const AttentionProblem &problem, Pass pass, const Target &target, const Schedule &given,
-                            const TunedSchedules *tuned) {
+                            const TunedConfigurations *tuned) {
   const std::vector<ArgumentSpec> all = argumentsOfLists(problem);
   std::vector<KernelSpec> kernels;
   for (std::string_view name : listKernels(problem, pass)) {

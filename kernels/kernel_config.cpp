@@ -60,7 +60,7 @@ Schedule fieldsFor(std::string_view program, const Schedule &given) {
 
 /// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks.
 Schedule scheduleOf(const Target &target, std::string_view program, const AttentionProblem &problem,
-                    const Schedule &given, const TunedSchedules *tuned) {
+                    const Schedule &given, const TunedConfigurations *tuned) {
   const std::string_view visitor = visitorOf(program);
   const Schedule visitors = chooseSchedule(target, visitor, problem, fieldsFor(visitor, given), tuned);
   if (visitor == program)
@@ -149,7 +149,7 @@ Status withProblem(const Status &status, const AttentionProblem &problem) {
 }
 
 Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                               const Schedule &given, const TunedSchedules *tuned) noexcept {
+                               const Schedule &given, const TunedConfigurations *tuned) noexcept {
   return guarded([&]() -> Expected<KernelConfig> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
     TEGULA_RETURN_IF_ERROR(checkRoom(target, program, problem));
@@ -184,7 +184,7 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
 }
 
 Expected<RecordedKernel> recordKernel(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                      const Schedule &given, const TunedSchedules *tuned) noexcept {
+                                      const Schedule &given, const TunedConfigurations *tuned) noexcept {
   return guarded([&]() -> Expected<RecordedKernel> {
     const Expected<AttentionProgram> entry = findAttentionProgram(program);
     if (!entry)

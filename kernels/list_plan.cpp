@@ -44,7 +44,7 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem) {
 } // namespace
 
 Expected<ListPlan> ListPlan::make(const AttentionProblem &problem, Pass pass, KernelCache &cache, const Schedule &given,
-                                  const TunedSchedules *tuned) {
+                                  const TunedConfigurations *tuned) {
   const Expected<KernelConfig> visitor = resolve(problem, visitorOf(pass), cache.target(), given, tuned);
   if (!visitor)
     return visitor.status();

@@ -16,7 +16,7 @@ class ListPlan {
 public:
   /// Records and compiles the programs. The problem has a block mask.
   static Expected<ListPlan> make(const AttentionProblem &problem, Pass pass, KernelCache &cache, const Schedule &given,
-                                 const TunedSchedules *tuned);
+                                 const TunedConfigurations *tuned);
 
   /// Returns the bytes of the lists: a multiple of 64. The shape is legal.
   Expected<int64_t> listBytes(const AttentionShape &shape) const;

@@ -174,9 +174,9 @@ Status checkRoom(const Target &target, std::string_view program, const Attention
 }
 
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
-                        const TunedSchedules *tuned) {
+                        const TunedConfigurations *tuned) {
   if (tuned != nullptr && given == Schedule())
-    if (std::optional<Schedule> schedule = tuned->find(program, problem))
+    if (std::optional<Schedule> schedule = tunedSchedule(*tuned, program, problem))
       return withoutChoices(*schedule, target, program);
   if (target.name != "cpu" && hasLongRows(problem))
     return filled(std::move(given), kOfLongRows);

@@ -14,7 +14,7 @@ Status checkRoom(const Target &target, std::string_view program, const Attention
 /// Returns `given` with a value in each field that has none, for one attention program on a target: from `tuned`,
 /// unless that is null or something is given, else from schedules.json. `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
-                        const TunedSchedules *tuned);
+                        const TunedConfigurations *tuned);
 
 /// Returns the index of the row of schedules.json that a problem gets. `problem` has passed checkProblem.
 size_t shippedRow(const Target &target, std::string_view program, const AttentionProblem &problem);

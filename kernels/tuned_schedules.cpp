@@ -4,28 +4,14 @@
 #include "tegula/attention_words.h"
 
 #include <bit>
-#include <cstdlib>
-#include <tuple>
 
 namespace tegula {
 namespace {
 
 /// The most queries of a decode step: the rows of the smallest block.
 constexpr int64_t kMaxDecoded = 16;
-/// The most doublings between a length that was tuned and a length that uses the result.
-constexpr int kNear = 1;
 
 int64_t roundedUp(int64_t size) { return size <= 0 ? 0 : int64_t(std::bit_ceil(uint64_t(size))); }
-
-int doublings(int64_t a, int64_t b) {
-  return std::abs(int(std::bit_width(uint64_t(a))) - int(std::bit_width(uint64_t(b))));
-}
-
-/// Returns the number of doublings between two classes, over all sizes.
-int distance(const ShapeClass &a, const ShapeClass &b) {
-  return doublings(a.heads, b.heads) + doublings(a.query_heads_per_kv_head, b.query_heads_per_kv_head) +
-         doublings(a.seqlen_q, b.seqlen_q) + doublings(a.seqlen_k, b.seqlen_k);
-}
 
 /// Returns a text such as "f32[batch,heads]".
 std::string classOf(const VariantTensor &tensor) {
@@ -80,33 +66,28 @@ std::string problemClass(const AttentionProblem &problem) {
          std::to_string(problem.head_dim) + " " + std::to_string(problem.value_dim) + " " +
          (problem.contain_nonfinite ? "contain_nonfinite " : "") +
          (blockMaskOf(problem).exists() ? "block_mask " : "") + (problem.dropout_p != 0 ? "dropout " : "") +
-         std::string(toString(problem.causal)) + classOf(problem.variant);
+         (problem.expected.seqlen_q <= kMaxDecoded ? "decode " : "") + std::string(toString(problem.causal)) +
+         classOf(problem.variant);
 }
 
-ShapeClass shapeClass(const AttentionShape &shape) {
-  return {.heads = roundedUp(shape.batch * shape.heads),
-          .query_heads_per_kv_head = roundedUp(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 0),
-          .seqlen_q = roundedUp(shape.seqlen_q),
-          .seqlen_k = roundedUp(shape.seqlen_k)};
+Sizes attentionSizes(const AttentionShape &shape) {
+  return {{"batch", shape.batch},
+          {"heads", shape.heads},
+          {"kv_heads", shape.kv_heads},
+          {"seqlen_q", shape.seqlen_q},
+          {"seqlen_k", shape.seqlen_k}};
 }
 
-bool isNear(const ShapeClass &tuned, const ShapeClass &shape) {
-  return (tuned.seqlen_q <= kMaxDecoded) == (shape.seqlen_q <= kMaxDecoded) &&
-         doublings(tuned.seqlen_q, shape.seqlen_q) <= kNear && doublings(tuned.seqlen_k, shape.seqlen_k) <= kNear;
-}
-
-std::optional<Schedule> TunedSchedules::find(std::string_view program, const AttentionProblem &problem) const {
+std::optional<Schedule> tunedSchedule(const TunedConfigurations &tuned, std::string_view program,
+                                      const AttentionProblem &problem) {
   if (problem.variant.name.empty() && problem.variant.needsName())
     return std::nullopt;
-  const std::string wanted = problemClass(problem);
-  const ShapeClass shape = shapeClass(problem.expected);
-  const auto rank = [&](const TunedSchedule &tuned) { return std::tuple(distance(tuned.shape, shape), tuned.shape); };
-  const TunedSchedule *best = nullptr;
-  for (const TunedSchedule &tuned : all_)
-    if (tuned.program == program && tuned.problem == wanted && isNear(tuned.shape, shape) &&
-        (best == nullptr || rank(tuned) < rank(*best)))
-      best = &tuned;
-  return best ? std::optional(best->schedule) : std::nullopt;
+  const std::optional<std::string> found =
+      tuned.find(program, problemClass(problem), attentionSizes(problem.expected), {"batch", "heads", "kv_heads"});
+  if (!found)
+    return std::nullopt;
+  const Expected<Schedule> schedule = parseSchedule(*found);
+  return schedule ? std::optional(*schedule) : std::nullopt;
 }
 
 } // namespace tegula

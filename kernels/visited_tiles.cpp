@@ -55,7 +55,8 @@ struct MadeLists {
 };
 
 Expected<MadeLists> makeLists(const AttentionProblem &problem, Pass pass, const AttentionLists &call,
-                              KernelCache &cache, Device &device, const Schedule &given, const TunedSchedules *tuned) {
+                              KernelCache &cache, Device &device, const Schedule &given,
+                              const TunedConfigurations *tuned) {
   const Expected<ListPlan> plan = ListPlan::make(problem, pass, cache, given, tuned);
   if (!plan)
     return plan.status();
@@ -134,7 +135,7 @@ Expected<std::vector<int32_t>> findVisits(const AttentionConfig &config, Pass pa
 }
 
 Expected<VisitedTiles> findTiles(const AttentionProblem &problem, Pass pass, AttentionLists call, KernelCache &cache,
-                                 Device &device, const Schedule &given, const TunedSchedules *tuned) {
+                                 Device &device, const Schedule &given, const TunedConfigurations *tuned) {
   if (problem.algorithm != Algorithm::flash2)
     return Status(ErrorCode::invalid_argument, "visited tiles: the algorithm is " +
                                                    std::string(toString(problem.algorithm)) + "; it must be flash2");
@@ -179,7 +180,7 @@ Expected<Program> recordVisitedTiles(const AttentionConfig &config, Pass pass) {
 
 Expected<VisitedTiles> visitedTiles(const AttentionProblem &problem, Pass pass, const AttentionLists &call,
                                     KernelCache &cache, Device &device, const Schedule &given,
-                                    const TunedSchedules *tuned) noexcept {
+                                    const TunedConfigurations *tuned) noexcept {
   return guarded([&] { return findTiles(problem, pass, call, cache, device, given, tuned); });
 }
 

@@ -3,87 +3,112 @@
 
 #include "model.h"
 #include "tegula/internal/zero_program.h"
+#include "tegula/tuned_schedules.h"
+#include "workload/named_variants.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace tegula::tuning {
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-/// Returns true if the plan lists tiles, whose states are set to 0 first.
-static bool listsTiles(const AttentionProblem &problem) {
-  return std::ranges::count(programsOf(problem), "visit_lists") != 0;
+namespace tegula::tuning {
+namespace {
+
+bool hasProgram(const AttentionProblem &problem, std::string_view program) {
+  return std::ranges::count(programsOf(problem), program) != 0;
+}
+
+Status checkTask(const TuningTask &task) {
+  const AttentionShape &shape = task.shape;
+  if (!hasProgram(task.problem, task.program))
+    return {ErrorCode::invalid_argument, fmt::format("the problem has no program '{}'", task.program)};
+  AttentionProblem forward = task.problem;
+  forward.backward = false;
+  if (task.problem.backward && hasProgram(forward, task.program))
+    return {ErrorCode::invalid_argument,
+            fmt::format("'{}' belongs to the forward pass, and is tuned without a backward one", task.program)};
+  for (int64_t size : {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k})
+    if (size < 1)
+      return {ErrorCode::invalid_argument, "an empty shape cannot be tuned; every size must be 1 or more"};
+  if (shape.heads % shape.kv_heads != 0)
+    return {ErrorCode::invalid_argument,
+            fmt::format("{} kv_heads do not divide the {} heads of q", shape.kv_heads, shape.heads)};
+  return {};
+}
+
+/// Returns the task with the variant of its class that tegula-measure can make by its name.
+Expected<TuningTask> measurable(TuningTask task) {
+  const std::string wanted = problemClass(task.problem), name = task.problem.variant.name;
+  task.problem.variant = {};
+  if (problemClass(task.problem) == wanted)
+    return task;
+  for (const tools::NamedVariant &variant : tools::namedVariants()) {
+    task.problem.variant = variant.make(task.problem);
+    if (problemClass(task.problem) == wanted)
+      return task;
+  }
+  return Status(ErrorCode::unsupported,
+                fmt::format("the variant '{}' cannot be tuned, because there is no reference to check candidates with; "
+                            "there is one for {}, with the parameters of `tegula attention --variant`",
+                            name, fmt::join(tools::variantNames(), ", ")));
+}
+
+} // namespace
+
+AttentionSubject::AttentionSubject(TuningTask task, const TuningDevice &machine)
+    : Subject({.kernel = task.program,
+               .kernel_class = problemClass(task.problemOfShape()),
+               .sizes = attentionSizes(task.shape),
+               .task = toJson(task).dump(),
+               .machine = machine}),
+      task_(std::move(task)) {}
+
+Expected<AttentionSubject> AttentionSubject::make(const TuningTask &task, const TuningDevice &machine) {
+  TEGULA_RETURN_IF_ERROR(checkTask(task));
+  Expected<TuningTask> named = measurable(task);
+  return named ? Expected<AttentionSubject>(AttentionSubject(std::move(*named), machine)) : named.status();
 }
 
 Expected<std::vector<Candidate>> AttentionSubject::candidates(int most) const {
-  return candidatesOf(task_, machine_, most);
+  return candidatesOf(task_, about().machine, most);
 }
 
 Expected<Candidate> AttentionSubject::candidateOf(const Configuration &given) const {
-  Expected<KernelConfig> config = resolved(task_.program, given.schedule, nullptr);
-  if (!config)
-    return config.status();
-  return Candidate{.schedule = config->schedule};
+  const Expected<KernelConfig> config = resolve(task_.problemOfShape(), task_.program, target(), given.schedule);
+  return config ? Expected<Candidate>(Candidate{.schedule = config->schedule}) : config.status();
 }
 
-Expected<KernelConfig> AttentionSubject::resolved(std::string_view program, const Schedule &given,
-                                                  const TunedSchedules *tuned) const {
-  return resolve(task_.problemOfShape(), program, machine_.target, given, tuned);
-}
-
-Expected<CompiledProgram> AttentionSubject::compiled(std::string_view program, const KernelConfig &config,
-                                                     Compiler &compiler) const {
-  Expected<AttentionProgram> entry = findAttentionProgram(program);
-  if (!entry)
-    return entry.status();
-  Expected<Program> recorded = entry->record(config.config);
-  if (!recorded)
-    return recorded.status();
-  return compiledProgram(std::move(*recorded), config.schedule, machine_.target, compiler);
+Status AttentionSubject::add(std::string_view program, const TunedConfigurations &tuned, Compiler &compiler,
+                             std::vector<CompiledProgram> &programs) const {
+  Expected<RecordedKernel> kernel = recordKernel(task_.problemOfShape(), program, target(), {}, &tuned);
+  return kernel ? tuning::add(std::move(kernel->program), kernel->schedule, target(), compiler, programs)
+                : kernel.status();
 }
 
 Expected<std::vector<CompiledProgram>> AttentionSubject::compile(const Candidate &candidate, Compiler &compiler) const {
-  TunedSchedules tuned; // The process that measures makes a plan with the same ones.
-  tuned.add({task_.program, problemClass(task_.problem), shapeClass(task_.shape), candidate.schedule});
-  std::vector<CompiledProgram> programs;
-  const auto add = [&](std::string_view program, const Expected<KernelConfig> &config) -> Status {
-    if (!config)
-      return config.status();
-    Expected<CompiledProgram> result = compiled(program, *config, compiler);
-    if (result)
-      programs.push_back(std::move(*result));
-    return result.status();
+  const TunedConfigurations tuned = task_.resultOf(candidate.schedule);
+  const auto isShared = [&](std::string_view program) {
+    const AttentionProblem problem = task_.problemOfShape();
+    const Expected<KernelConfig> own = resolve(problem, program, target(), {}, &tuned),
+                                 shared = resolve(problem, program, target());
+    return own && shared && own->schedule == shared->schedule;
   };
-  TEGULA_RETURN_IF_ERROR(add(task_.program, resolved(task_.program, candidate.schedule, nullptr)));
-  for (std::string_view program : programsOf(task_.problem)) {
-    const Expected<KernelConfig> own = resolved(program, {}, &tuned), shared = resolved(program, {}, nullptr);
-    if (program != task_.program && !(own && shared && own->schedule == shared->schedule))
-      TEGULA_RETURN_IF_ERROR(add(program, own));
-  }
+  std::vector<CompiledProgram> programs;
+  TEGULA_RETURN_IF_ERROR(add(task_.program, tuned, compiler, programs));
+  for (std::string_view program : programsOf(task_.problem))
+    if (program != task_.program && !isShared(program))
+      TEGULA_RETURN_IF_ERROR(add(program, tuned, compiler, programs));
   return programs;
 }
 
 Expected<std::vector<CompiledProgram>> AttentionSubject::compileOthers(Compiler &compiler) const {
   std::vector<CompiledProgram> others;
-  for (std::string_view program : programsOf(task_.problem)) {
-    if (program == task_.program)
-      continue;
-    const Expected<KernelConfig> config = resolved(program, {}, nullptr);
-    if (!config)
-      return config.status();
-    Expected<CompiledProgram> other = compiled(program, *config, compiler);
-    if (!other)
-      return other.status();
-    others.push_back(std::move(*other));
-  }
-  if (listsTiles(task_.problem)) {
-    Expected<Program> zero = recordZeroProgram();
-    if (!zero)
-      return zero.status();
-    Expected<CompiledProgram> other = compiledProgram(std::move(*zero), {}, machine_.target, compiler);
-    if (!other)
-      return other.status();
-    others.push_back(std::move(*other));
-  }
+  for (std::string_view program : programsOf(task_.problem))
+    if (program != task_.program)
+      TEGULA_RETURN_IF_ERROR(add(program, {}, compiler, others));
+  if (hasProgram(task_.problem, "visit_lists")) // The states of the tiles that are listed are set to 0 first.
+    TEGULA_RETURN_IF_ERROR(tuning::add(recordZeroProgram(), {}, target(), compiler, others));
   return others;
 }
 

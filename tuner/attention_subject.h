@@ -5,12 +5,14 @@
 #include "subject.h"
 #include "tegula/tuner.h"
 
+#include <string_view>
+
 namespace tegula::tuning {
 
 class AttentionSubject final : public Subject {
 public:
-  /// Both arguments must outlive the object.
-  AttentionSubject(const TuningTask &task, const TuningDevice &machine) : task_(task), machine_(machine) {}
+  /// Returns invalid_argument or unsupported for a task that cannot be tuned.
+  static Expected<AttentionSubject> make(const TuningTask &task, const TuningDevice &machine);
 
   Expected<std::vector<Candidate>> candidates(int most) const override;
   Expected<Candidate> candidateOf(const Configuration &given) const override;
@@ -22,11 +24,13 @@ public:
   Json loading(const Candidate &candidate) const override;
 
 private:
-  Expected<KernelConfig> resolved(std::string_view program, const Schedule &given, const TunedSchedules *tuned) const;
-  Expected<CompiledProgram> compiled(std::string_view program, const KernelConfig &config, Compiler &compiler) const;
+  AttentionSubject(TuningTask task, const TuningDevice &machine);
 
-  const TuningTask &task_;
-  const TuningDevice &machine_;
+  /// Compiles a program of the task's plan and appends it.
+  Status add(std::string_view program, const TunedConfigurations &tuned, Compiler &compiler,
+             std::vector<CompiledProgram> &programs) const;
+
+  TuningTask task_; ///< Its variant is the one of its class that tegula-measure can make by its name.
 };
 
 } // namespace tegula::tuning

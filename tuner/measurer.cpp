@@ -42,13 +42,12 @@ Failure failureOf(const Status &status) {
 
 } // namespace
 
-Measurer::Measurer(const TuningOptions &options, const Subject &subject, const TuningDevice &machine)
+Measurer::Measurer(const TuningOptions &options, const Subject &subject)
     : options_(options), program_(options.measurer.empty() ? findMeasurer() : options.measurer), subject_(subject),
       patience_(int64_t(1e3 * options.patience_seconds)) {
-  Json open = {{"do", "open"}, {"target", machine.target.name}, {"seed", options.seed}};
+  Json open = {{"do", "open"}, {"target", subject.target().name}, {"seed", options.seed}};
   open.update(subject.opening());
   open_ = open.dump() + "\n";
-  shared_ = subject.description();
 }
 
 Status Measurer::start() {
@@ -68,6 +67,7 @@ Status Measurer::start() {
 }
 
 void Measurer::share(const std::vector<CompiledProgram> &programs) {
+  shared_ = subject_.description();
   for (const CompiledProgram &program : programs)
     shared_.push_back(kernelMessage(program));
 }

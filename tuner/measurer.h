@@ -32,13 +32,14 @@ template <class T> using Answer = std::variant<T, Failure>;
 class Measurer {
 public:
   /// `subject` and `options` must outlive the object. TuningOptions::stopped ends a request, and the process with it.
-  Measurer(const TuningOptions &options, const Subject &subject, const TuningDevice &machine);
+  Measurer(const TuningOptions &options, const Subject &subject);
 
   /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for. Returns
   /// cancelled if the caller stopped the search.
   Status start();
 
-  /// Adds programs that every candidate's plan needs. Call it before start().
+  /// Adds what tells the process about the prepared subject, and programs that every candidate's plan needs. Call it
+  /// before start().
   void share(const std::vector<CompiledProgram> &programs);
   /// Lets the process load the candidate while others are checked.
   void add(size_t index, const Candidate &candidate, const std::vector<CompiledProgram> &programs);

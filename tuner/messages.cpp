@@ -3,19 +3,12 @@
 
 #include "tegula/attention_words.h"
 #include "tegula/serialize.h"
+#include "tegula/tuned_schedules.h"
 #include "workload/blocks_json.h"
 #include "workload/named_variants.h"
 
 namespace tegula::tuning {
 namespace {
-
-Json toJson(const AttentionShape &shape) {
-  return {{"batch", shape.batch},
-          {"heads", shape.heads},
-          {"kv_heads", shape.kv_heads},
-          {"seqlen_q", shape.seqlen_q},
-          {"seqlen_k", shape.seqlen_k}};
-}
 
 AttentionShape shapeOf(const Json &json) {
   return {.batch = json.at("batch"),
@@ -42,13 +35,15 @@ Variant variantOf(const Json &json, const AttentionProblem &problem) {
 
 } // namespace
 
-Expected<CompiledProgram> compiledProgram(Program program, const Schedule &schedule, const Target &target,
-                                          Compiler &compiler) {
-  CompileRequest request{.program = std::move(program.text), .schedule = schedule, .target = target};
+Status add(Expected<Program> program, const Schedule &schedule, const Target &target, Compiler &compiler,
+           std::vector<CompiledProgram> &programs) {
+  if (!program)
+    return program.status();
+  CompileRequest request{.program = std::move(program->text), .schedule = schedule, .target = target};
   Expected<Artifact> artifact = compiler.compile(request);
-  if (!artifact)
-    return artifact.status();
-  return CompiledProgram{std::move(request), std::move(*artifact)};
+  if (artifact)
+    programs.push_back({std::move(request), std::move(*artifact)});
+  return artifact.status();
 }
 
 std::string kernelMessage(const CompiledProgram &program) {
@@ -85,7 +80,7 @@ Json toJson(const TuningTask &task) {
           {"block_mask", toString(problem.block_mask.source)},
           {"dropout_p", problem.dropout_p},
           {"sinks", problem.sinks},
-          {"shape", toJson(task.shape)},
+          {"shape", toJson(attentionSizes(task.shape))},
           {"diagonal_offset", problem.diagonal_offset ? Json(task.diagonal_offset) : Json()},
           {"blocks", task.blocks ? Json::parse(tools::toJson(*task.blocks)) : Json()}};
 }

@@ -19,6 +19,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -35,9 +36,9 @@ struct CompiledProgram {
   Artifact artifact;
 };
 
-/// Compiles a program for a target.
-Expected<CompiledProgram> compiledProgram(Program program, const Schedule &schedule, const Target &target,
-                                          Compiler &compiler);
+/// Compiles a program for a target and appends it. Returns the error of recording it.
+Status add(Expected<Program> program, const Schedule &schedule, const Target &target, Compiler &compiler,
+           std::vector<CompiledProgram> &programs);
 
 std::string kernelMessage(const CompiledProgram &program);
 /// Parses a `kernel` message; `bytes` are the bytes after the line `json`.

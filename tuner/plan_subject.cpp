@@ -24,15 +24,27 @@ namespace {
 /// Sizes above the first number are the second one in checks, which no usual block divides.
 constexpr int64_t kLong = 512, kChecked = 397;
 
+/// Returns the index of the kernel that is tuned.
 Expected<size_t> indexOf(const PlanTask &task) {
   const std::vector<KernelSpec> &kernels = task.plan.kernels();
-  if (const KernelSpec *kernel = tunedKernel(task))
-    return size_t(kernel - kernels.data());
+  if (task.kernel.empty() && kernels.size() == 1)
+    return size_t(0);
+  const auto found = std::ranges::find(kernels, task.kernel, &KernelSpec::name);
+  if (found != kernels.end())
+    return size_t(found - kernels.begin());
   std::string names;
   for (const KernelSpec &kernel : kernels)
     names += (names.empty() ? "" : ", ") + kernel.name();
   return Status(ErrorCode::invalid_argument,
                 fmt::format("plan '{}' has no kernel '{}' to tune; it has {}", task.plan.name(), task.kernel, names));
+}
+
+/// Returns what tells the programs of a kernel apart; nothing if it has only one.
+std::vector<ProgramIdentity> programsOf(const KernelSpec &kernel) {
+  std::vector<ProgramIdentity> programs;
+  if (kernel.programs().size() > 1)
+    std::ranges::transform(kernel.programs(), std::back_inserter(programs), identityOf);
+  return programs;
 }
 
 Expected<std::vector<Configuration>> configurationsOf(const PlanTask &task) {
@@ -153,6 +165,15 @@ Status checkFinite(const PlanTask &task) {
   return check("the tolerance", task.tolerance);
 }
 
+/// Returns true if a product rounds its operands to tf32.
+bool roundsToTf32(const PlanSpec &plan) {
+  return std::ranges::any_of(plan.kernels(), [](const KernelSpec &kernel) {
+    const Expected<Configuration> configuration = kernel.resolved();
+    const Expected<Program> program = configuration ? kernel.record(*configuration) : configuration.status();
+    return program && program->text.find("allow_tf32") != std::string::npos;
+  });
+}
+
 bool hasZeroed(const PlanSpec &plan) {
   return std::ranges::any_of(plan.arguments(), [](const ArgumentSpec &argument) {
     const auto *tensor = std::get_if<TensorSpec>(&argument);
@@ -162,54 +183,50 @@ bool hasZeroed(const PlanSpec &plan) {
 
 } // namespace
 
-const KernelSpec *tunedKernel(const PlanTask &task) {
-  const std::vector<KernelSpec> &kernels = task.plan.kernels();
-  if (task.kernel.empty())
-    return kernels.size() == 1 ? kernels.data() : nullptr;
-  const auto found = std::ranges::find(kernels, task.kernel, &KernelSpec::name);
-  return found == kernels.end() ? nullptr : &*found;
-}
-
-std::vector<ProgramIdentity> programsOf(const KernelSpec &kernel) {
-  std::vector<ProgramIdentity> programs;
-  if (kernel.programs().size() > 1)
-    std::ranges::transform(kernel.programs(), std::back_inserter(programs), identityOf);
-  return programs;
-}
-
-Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
-                                        const TuningOptions &options) {
+Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine) {
   TEGULA_RETURN_IF_ERROR(task.plan.check());
   TEGULA_RETURN_IF_ERROR(checkFinite(task));
   if (!task.inputs.row_gaps.empty())
     return Status(ErrorCode::invalid_argument, "row_gaps: a search times tensors without gaps; leave them out");
-  const Expected<size_t> kernel = indexOf(task);
-  if (!kernel)
-    return kernel.status();
+  const Expected<size_t> index = indexOf(task);
+  if (!index)
+    return index.status();
+  const KernelSpec &kernel = task.plan.kernels()[*index];
+  Expected<std::string> kernel_class = tuningClass(kernel);
+  if (!kernel_class)
+    return kernel_class.status();
   Expected<std::vector<Configuration>> configurations = configurationsOf(task);
   if (!configurations)
     return configurations.status();
   TEGULA_RETURN_IF_ERROR(tools::callerTensors(task.plan, task.inputs.sizes).status());
-  PlanSubject subject(task, machine, *kernel);
+  PlanSubject subject({.kernel = kernel.name(),
+                       .kernel_class = std::move(*kernel_class),
+                       .sizes = task.inputs.sizes,
+                       .machine = machine,
+                       .programs = programsOf(kernel)},
+                      task, *index);
   subject.configurations_ = std::move(*configurations);
   subject.checked_ = checkedSizes(task);
+  return subject;
+}
 
-  PlanInputs inputs = task.inputs;
-  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "time", options, subject.messages_));
-  inputs.sizes = subject.checked_;
-  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "check", options, subject.messages_));
+Status PlanSubject::prepare(Compiler &compiler, const TuningOptions &options) {
+  PlanInputs inputs = task_->inputs;
+  TEGULA_RETURN_IF_ERROR(appendFilled(*task_, inputs, "time", options, messages_));
+  inputs.sizes = checked_;
+  TEGULA_RETURN_IF_ERROR(appendFilled(*task_, inputs, "check", options, messages_));
   TEGULA_RETURN_IF_ERROR(unlessStopped(options));
-  Expected<std::vector<HostTensor>> expected = outputsOf(task, inputs, compiler);
+  Expected<std::vector<HostTensor>> expected = outputsOf(*task_, inputs, compiler);
   if (!expected)
     return expected.status();
   for (const HostTensor &output : *expected)
-    subject.messages_.push_back(expectedMessage(output));
-  return subject;
+    messages_.push_back(expectedMessage(output));
+  return {};
 }
 
 Expected<std::vector<Candidate>> PlanSubject::candidates(int most) const {
   std::vector<Candidate> all;
-  for (const Configuration &configuration : tegula::configurationsOf(kernel(), machine_->target))
+  for (const Configuration &configuration : tegula::configurationsOf(kernel(), target()))
     all.push_back({.schedule = configuration.schedule, .tunables = configuration.tunables});
   // Nothing is known about the others, so that any of them may be left out.
   std::mt19937 random{unsigned(task_->inputs.seed)};
@@ -227,31 +244,20 @@ Expected<Candidate> PlanSubject::candidateOf(const Configuration &given) const {
 }
 
 Expected<std::vector<CompiledProgram>> PlanSubject::compile(const Candidate &candidate, Compiler &compiler) const {
-  Expected<Program> program = kernel().record(candidate.configuration());
-  if (!program)
-    return program.status();
-  Expected<CompiledProgram> compiled =
-      compiledProgram(std::move(*program), candidate.schedule, machine_->target, compiler);
-  if (!compiled)
-    return compiled.status();
-  return std::vector{std::move(*compiled)};
+  std::vector<CompiledProgram> programs;
+  TEGULA_RETURN_IF_ERROR(
+      add(kernel().record(candidate.configuration()), candidate.schedule, target(), compiler, programs));
+  return programs;
 }
 
 Expected<std::vector<CompiledProgram>> PlanSubject::compileOthers(Compiler &compiler) const {
   std::vector<CompiledProgram> others;
-  const auto add = [&](Expected<Program> program, const Schedule &schedule) -> Status {
-    if (!program)
-      return program.status();
-    Expected<CompiledProgram> other = compiledProgram(std::move(*program), schedule, machine_->target, compiler);
-    if (other)
-      others.push_back(std::move(*other));
-    return other.status();
-  };
   for (size_t n = 0; n < configurations_.size(); ++n)
     if (n != kernel_)
-      TEGULA_RETURN_IF_ERROR(add(task_->plan.kernels()[n].record(configurations_[n]), configurations_[n].schedule));
+      TEGULA_RETURN_IF_ERROR(add(task_->plan.kernels()[n].record(configurations_[n]), configurations_[n].schedule,
+                                 target(), compiler, others));
   if (hasZeroed(task_->plan))
-    TEGULA_RETURN_IF_ERROR(add(recordZeroProgram(), {}));
+    TEGULA_RETURN_IF_ERROR(add(recordZeroProgram(), {}, target(), compiler, others));
   return others;
 }
 
@@ -271,9 +277,50 @@ Json PlanSubject::loading(const Candidate &candidate) const {
   return plan ? Json{{"plan", std::move(*plan)}} : failure(plan.status()); // It has been recorded before.
 }
 
+Expected<std::vector<Tuning>> PlanSubject::kept(const Tuning &tuning) const {
+  std::vector<Tuning> results = {tuning};
+  if (tuning.programs.empty())
+    return results;
+  // What a search of the fastest program alone would find, for hosts that have no other.
+  const ProgramIdentity &program = *tuning.programOf(*tuning.winner());
+  Expected<std::string> kernel_class = tuningClass(kernel().only(program.value));
+  if (!kernel_class)
+    return kernel_class.status();
+  Tuning alone{.kernel = kernel().only(program.value).name(),
+               .kernel_class = std::move(*kernel_class),
+               .sizes = tuning.sizes,
+               .machine = tuning.machine,
+               .complete = tuning.complete,
+               .seconds = tuning.seconds};
+  for (const Candidate &candidate : tuning.candidates) {
+    if (tuning.programOf(candidate) != &program)
+      continue;
+    if (&candidate == tuning.winner())
+      alone.best = alone.candidates.size();
+    alone.candidates.push_back(candidate);
+    alone.candidates.back().tunables.clear();
+  }
+  results.push_back(std::move(alone));
+  return results;
+}
+
 } // namespace tegula::tuning
 
 namespace tegula {
+
+double usualTolerance(const PlanSpec &plan) {
+  const auto has = [&](DType dtype) {
+    return std::ranges::any_of(plan.arguments(), [&](const ArgumentSpec &argument) {
+      const auto *tensor = std::get_if<TensorSpec>(&argument);
+      return tensor != nullptr && tensor->dtype == dtype;
+    });
+  };
+  constexpr std::pair<DType, double> kTolerances[] = {{e4m3, 0x1p-3}, {bf16, 0x1p-7}, {f16, 0x1p-10}};
+  for (const auto &[dtype, tolerance] : kTolerances)
+    if (has(dtype))
+      return tolerance;
+  return tuning::roundsToTf32(plan) ? 0x1p-10 : 0x1p-16;
+}
 
 Expected<std::vector<HostTensor>> rightOutputs(const PlanTask &task, Compiler &compiler) {
   return guarded([&]() -> Expected<std::vector<HostTensor>> {

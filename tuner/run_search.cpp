@@ -41,12 +41,11 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
 
 class Search {
 public:
-  Search(const Subject &subject, const TuningDevice &machine, Compiler &compiler, const TuningOptions &options)
-      : options_(options), subject_(subject), compiler_(compiler), measurer_(options, subject, machine) {
-    result_.machine = machine;
-  }
+  Search(Subject &subject, Compiler &compiler, const TuningOptions &options)
+      : options_(options), subject_(subject), compiler_(compiler), measurer_(options, subject),
+        result_(subject.about()) {}
 
-  Expected<SearchResult> run() {
+  Expected<Tuning> run() {
     if (Status status = prepare(); status.code() == ErrorCode::cancelled)
       stopped_ = true;
     else
@@ -69,6 +68,7 @@ private:
     if (!candidates)
       return candidates.status();
     result_.candidates = std::move(*candidates);
+    TEGULA_RETURN_IF_ERROR(subject_.prepare(compiler_, options_));
     Expected<std::vector<CompiledProgram>> others = subject_.compileOthers(compiler_);
     if (!others)
       return others.status();
@@ -372,10 +372,10 @@ private:
   }
 
   const TuningOptions &options_;
-  const Subject &subject_;
+  Subject &subject_;
   Compiler &compiler_;
   Measurer measurer_;
-  SearchResult result_;
+  Tuning result_;
   tools::Stopwatch stopwatch_;
   size_t timed_ = 0; ///< The number of candidates that have been timed.
   bool stopped_ = false;
@@ -383,9 +383,8 @@ private:
 
 } // namespace
 
-Expected<SearchResult> runSearch(const Subject &subject, const TuningDevice &machine, Compiler &compiler,
-                                 const TuningOptions &options) {
-  return Search(subject, machine, compiler, options).run();
+Expected<Tuning> runSearch(Subject &subject, Compiler &compiler, const TuningOptions &options) {
+  return Search(subject, compiler, options).run();
 }
 
 } // namespace tegula::tuning

@@ -8,7 +8,6 @@ namespace tegula::tuning {
 
 /// Compiles, checks and times candidates until the fastest is known, in the calling thread. Returns internal if the
 /// process that measures does not work at all. A candidate that fails is no error.
-Expected<SearchResult> runSearch(const Subject &subject, const TuningDevice &machine, Compiler &compiler,
-                                 const TuningOptions &options);
+Expected<Tuning> runSearch(Subject &subject, Compiler &compiler, const TuningOptions &options);
 
 } // namespace tegula::tuning

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tegula/internal/folder.h"
-#include "tegula/tuner.h"
+#include "tegula/search.h"
 
 #include <filesystem>
 #include <optional>
@@ -22,6 +22,6 @@ inline bool isSame(const TuningDevice &a, const TuningDevice &b) {
 }
 
 /// The number of the format. It changes whenever the meaning of a member of a file changes.
-inline constexpr int kFormat = 4;
+inline constexpr int kFormat = 5;
 
 } // namespace tegula::tuning

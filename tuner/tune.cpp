@@ -1,76 +1,91 @@
 // SPDX-License-Identifier: MIT
-#include "tegula/tuner.h"
-
+// tune() and tuneOnce() of both kinds of tasks.
 #include "attention_subject.h"
+#include "plan_subject.h"
 #include "run_search.h"
 #include "tegula/guard.h"
-#include "workload/named_variants.h"
+#include "tegula/tune_once.h"
 
-#include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 namespace tegula {
-
-using namespace tuning;
-
 namespace {
 
-bool hasProgram(const AttentionProblem &problem, std::string_view program) {
-  return std::ranges::count(programsOf(problem), program) != 0;
-}
+using tuning::AttentionSubject, tuning::PlanSubject, tuning::Subject;
 
-Status checkTask(const TuningTask &task) {
-  const AttentionShape &shape = task.shape;
-  if (!hasProgram(task.problem, task.program))
-    return {ErrorCode::invalid_argument, fmt::format("the problem has no program '{}'", task.program)};
-  AttentionProblem forward = task.problem;
-  forward.backward = false;
-  if (task.problem.backward && hasProgram(forward, task.program))
-    return {ErrorCode::invalid_argument,
-            fmt::format("'{}' belongs to the forward pass, and is tuned without a backward one", task.program)};
-  for (int64_t size : {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k})
-    if (size < 1)
-      return {ErrorCode::invalid_argument, "an empty shape cannot be tuned; every size must be 1 or more"};
-  if (shape.heads % shape.kv_heads != 0)
-    return {ErrorCode::invalid_argument,
-            fmt::format("{} kv_heads do not divide the {} heads of q", shape.kv_heads, shape.heads)};
-  return {};
-}
-
-/// Returns the task with the variant of its class that tegula-measure can make by its name.
-Expected<TuningTask> measurable(TuningTask task) {
-  const std::string wanted = problemClass(task.problem), name = task.problem.variant.name;
-  task.problem.variant = {};
-  if (problemClass(task.problem) == wanted)
-    return task;
-  for (const tools::NamedVariant &variant : tools::namedVariants()) {
-    task.problem.variant = variant.make(task.problem);
-    if (problemClass(task.problem) == wanted)
-      return task;
+/// Saves a result that has a winner, and notes what became of it.
+void keep(const Subject &subject, const TuningStore &store, Tuning &tuning) {
+  const Expected<std::vector<Tuning>> results = subject.kept(tuning);
+  tuning.store_error = results.status();
+  for (size_t n = 0; results && n < results->size() && tuning.store_error.ok() && !tuning.outranked; ++n) {
+    const Expected<bool> saved = store.save((*results)[n]);
+    tuning.store_error = saved.status();
+    tuning.outranked = n == 0 && saved && !*saved;
   }
-  return Status(ErrorCode::unsupported,
-                fmt::format("the variant '{}' cannot be tuned, because there is no reference to check candidates with; "
-                            "there is one for {}, with the parameters of `tegula attention --variant`",
-                            name, fmt::join(tools::variantNames(), ", ")));
+}
+
+/// Returns what the store has about a subject, unless the caller stopped that search.
+std::optional<Tuning> knownAbout(const Subject &subject, const TuningStore &store) {
+  const Tuning &about = subject.about();
+  std::optional<Tuning> known = store.find(about.kernel, about.kernel_class, about.sizes, about.machine);
+  if (!known || !known->complete)
+    return std::nullopt;
+  known->programs = about.programs; // Their files may have other names today.
+  return known;
+}
+
+Expected<Tuning> searchOnce(Subject &subject, Compiler &compiler, const TuningStore &store,
+                            const TuningOptions &options, const StoreOptions &stored) {
+  // No stored result answers a question about all candidates, or about these.
+  const bool again = stored.again || options.exhaustive || !options.given.empty();
+  if (!again)
+    if (std::optional<Tuning> known = knownAbout(subject, store))
+      return std::move(*known);
+  const bool isKept = options.given.empty();
+  if (const Status status = isKept ? store.checkWritable() : Status(); !status.ok() && stored.not_writable)
+    stored.not_writable(status);
+  const std::shared_ptr<void> lock = store.lock(subject.about().machine, stored.patience, options.stopped);
+  if (!again)
+    if (std::optional<Tuning> known = knownAbout(subject, store)) // Another process has measured it.
+      return std::move(*known);
+  Expected<Tuning> result = runSearch(subject, compiler, options);
+  if (result && result->best && isKept)
+    keep(subject, store, *result);
+  return result;
+}
+
+/// Returns what `search` finds about the subject of a task.
+template <class SubjectOfTask, class Task, class Search>
+Expected<Tuning> searchFor(const Task &task, const TuningDevice &machine, Search search) {
+  return guarded([&]() -> Expected<Tuning> {
+    Expected<SubjectOfTask> subject = SubjectOfTask::make(task, machine);
+    return subject ? search(*subject) : subject.status();
+  });
 }
 
 } // namespace
 
 Expected<Tuning> tune(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                       const TuningOptions &options) {
-  TEGULA_RETURN_IF_ERROR(checkTask(task));
-  return guarded([&]() -> Expected<Tuning> {
-    Expected<TuningTask> named = measurable(task);
-    if (!named)
-      return named.status();
-    Expected<SearchResult> result = runSearch(AttentionSubject(*named, machine), machine, compiler, options);
-    if (!result)
-      return result.status();
-    return Tuning{std::move(*result), std::move(*named)};
-  });
+  return searchFor<AttentionSubject>(task, machine,
+                                     [&](Subject &subject) { return runSearch(subject, compiler, options); });
+}
+
+Expected<Tuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                      const TuningOptions &options) {
+  return searchFor<PlanSubject>(task, machine, [&](Subject &subject) { return runSearch(subject, compiler, options); });
+}
+
+Expected<Tuning> tuneOnce(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
+                          const TuningStore &store, const TuningOptions &options, const StoreOptions &stored) {
+  return searchFor<AttentionSubject>(
+      task, machine, [&](Subject &subject) { return searchOnce(subject, compiler, store, options, stored); });
+}
+
+Expected<Tuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                          const TuningStore &store, const TuningOptions &options, const StoreOptions &stored) {
+  return searchFor<PlanSubject>(
+      task, machine, [&](Subject &subject) { return searchOnce(subject, compiler, store, options, stored); });
 }
 
 } // namespace tegula

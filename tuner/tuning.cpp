@@ -4,6 +4,7 @@
 
 #include "tegula/cpu_info.h"
 #include "tegula/cuda_device.h"
+#include "tegula/tuned_schedules.h"
 
 #include <algorithm>
 #include <iterator>
@@ -40,6 +41,12 @@ AttentionProblem TuningTask::problemOfShape() const {
   return expecting;
 }
 
+TunedConfigurations TuningTask::resultOf(const Schedule &schedule) const {
+  TunedConfigurations tuned;
+  tuned.add({program, problemClass(problemOfShape()), attentionSizes(shape), toString(schedule)});
+  return tuned;
+}
+
 std::string_view toString(CandidateState state) { return kStates[size_t(state)]; }
 
 std::optional<CandidateState> parseCandidateState(std::string_view word) {
@@ -49,14 +56,14 @@ std::optional<CandidateState> parseCandidateState(std::string_view word) {
   return CandidateState(found - std::begin(kStates));
 }
 
-const ProgramIdentity *SearchResult::programOf(const Candidate &candidate) const {
+const ProgramIdentity *Tuning::programOf(const Candidate &candidate) const {
   for (const ProgramIdentity &program : programs)
     if (std::ranges::count(candidate.tunables, NamedSize{"program", program.value}) != 0)
       return &program;
   return nullptr;
 }
 
-std::string SearchResult::nameOf(const Candidate &candidate) const {
+std::string Tuning::nameOf(const Candidate &candidate) const {
   Configuration configuration = candidate.configuration();
   const ProgramIdentity *program = programOf(candidate);
   if (program == nullptr)
@@ -66,8 +73,8 @@ std::string SearchResult::nameOf(const Candidate &candidate) const {
   return program->name + (rest.empty() ? "" : " ") + rest;
 }
 
-bool isBetter(const SearchResult &a, const SearchResult &b) {
-  const auto rank = [](const SearchResult &result) {
+bool isBetter(const Tuning &a, const Tuning &b) {
+  const auto rank = [](const Tuning &result) {
     const Candidate *winner = result.winner();
     const bool toTheEnd = winner != nullptr && winner->timedToTheEnd();
     return std::tuple(result.complete, toTheEnd, winner == nullptr || toTheEnd ? 0 : winner->samples);
@@ -75,7 +82,7 @@ bool isBetter(const SearchResult &a, const SearchResult &b) {
   return rank(a) > rank(b);
 }
 
-size_t SearchResult::count(CandidateState state) const {
+size_t Tuning::count(CandidateState state) const {
   return size_t(std::count_if(candidates.begin(), candidates.end(),
                               [&](const Candidate &candidate) { return candidate.state == state; }));
 }

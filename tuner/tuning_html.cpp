@@ -28,7 +28,7 @@ struct Field {
 };
 
 /// Returns the parts of a candidate's configuration. All candidates of a search have the same ones.
-std::vector<Field> fieldsOf(const SearchResult &tuning, const Candidate &candidate) {
+std::vector<Field> fieldsOf(const Tuning &tuning, const Candidate &candidate) {
   std::vector<Field> fields;
   const ProgramIdentity *program = tuning.programOf(candidate);
   for (const NamedSize &tunable : candidate.tunables)
@@ -50,8 +50,8 @@ std::optional<int64_t> numberOf(const std::string &text) {
 /// Draws the candidates over the first two fields that differ between them, in a panel for each choice of the others.
 class Landscape {
 public:
-  Landscape(const SearchResult &tuning, std::string title) : tuning_(tuning) {
-    map_.title = std::move(title);
+  explicit Landscape(const Tuning &tuning) : tuning_(tuning) {
+    map_.title = tuning::titleOf(tuning);
     for (const Candidate &candidate : tuning.candidates)
       fields_.push_back(fieldsOf(tuning, candidate));
     chooseAxes();
@@ -134,7 +134,7 @@ private:
 
   bool isExhaustive() const { return tuning_.exhaustive && tuning_.exhaustive->best; }
 
-  const SearchResult &tuning_;
+  const Tuning &tuning_;
   HeatMap map_;
   std::vector<std::vector<Field>> fields_;    ///< The fields of each candidate.
   std::array<std::optional<size_t>, 2> axes_; ///< Indices of the fields of rows and columns.
@@ -144,8 +144,6 @@ private:
 
 } // namespace
 
-std::string toHtml(const Tuning &tuning) { return toHtml(Landscape(tuning, tuning::titleOf(tuning)).map()); }
-
-std::string toHtml(const PlanTuning &tuning) { return toHtml(Landscape(tuning, tuning::titleOf(tuning)).map()); }
+std::string toHtml(const Tuning &tuning) { return toHtml(Landscape(tuning).map()); }
 
 } // namespace tegula

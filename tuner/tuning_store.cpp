@@ -3,6 +3,7 @@
 
 #include "store_files.h"
 #include "tegula/internal/digest.h"
+#include "tegula/tuned_schedules.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,27 +23,6 @@ constexpr size_t kProbeBytes = size_t(1) << 16;
 /// The longest time between two questions whether to stop.
 constexpr std::chrono::milliseconds kTimeToStop{50};
 
-/// Reads a result for the machine that has a winner.
-template <class Result>
-std::optional<Result> readResult(const fs::path &path, const std::string &name, const TuningDevice &machine,
-                                 Expected<Result> (*parse)(const std::string &text)) {
-  std::optional<Folder> folder = tuning::openStore(path);
-  ReadError fault;
-  std::optional<std::string> text = folder ? folder->read(name, fault) : std::nullopt;
-  if (!text)
-    return std::nullopt;
-  Expected<Result> result = parse(*text);
-  if (!result || !result->best || !tuning::isSame(result->machine, machine))
-    return std::nullopt;
-  result->known = true;
-  return std::move(*result);
-}
-
-bool isSame(const TuningTask &a, const TuningTask &b) {
-  return a.program == b.program && problemClass(a.problem) == problemClass(b.problem) &&
-         shapeClass(a.shape) == shapeClass(b.shape);
-}
-
 struct HeldLock {
   HeldLock(Folder opened, const std::string &name, std::chrono::milliseconds patience)
       : folder(std::move(opened)), lock(folder.lock(name, patience)) {}
@@ -51,23 +31,6 @@ struct HeldLock {
   Folder::Lock lock;
 };
 
-/// Returns the name of the file of a result. The name only finds the file; its contents must hold the key, too.
-std::string fileName(const std::string &program, const std::string &key, const TuningDevice &machine) {
-  std::string text = program + "\n" + key;
-  for (const std::string &part :
-       {machine.target.name, machine.target.arch, machine.device, machine.driver, machine.compiler})
-    text += "\n" + part;
-  return program + "-" + digest(text) + kExtension;
-}
-
-std::string fileName(const TuningTask &task, const TuningDevice &machine) {
-  const ShapeClass shape = shapeClass(task.shape);
-  const std::string key = problemClass(task.problem) + "\n" + std::to_string(shape.heads) + "\n" +
-                          std::to_string(shape.query_heads_per_kv_head) + "\n" + std::to_string(shape.seqlen_q) + "\n" +
-                          std::to_string(shape.seqlen_k);
-  return fileName(task.program, key, machine);
-}
-
 /// Returns the sizes, each rounded up to a power of two.
 Sizes sizeClass(Sizes sizes) {
   for (NamedSize &size : sizes)
@@ -75,9 +38,14 @@ Sizes sizeClass(Sizes sizes) {
   return sizes;
 }
 
+/// Returns the name of the file of a result. The name only finds the file; its contents must hold the key, too.
 std::string fileName(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
                      const TuningDevice &machine) {
-  return fileName(kernel, kernel_class + "\n" + toString(sizeClass(sizes)), machine);
+  std::string text = kernel + "\n" + kernel_class + "\n" + toString(sizeClass(sizes));
+  for (const std::string &part :
+       {machine.target.name, machine.target.arch, machine.device, machine.driver, machine.compiler})
+    text += "\n" + part;
+  return kernel + "-" + digest(text) + kExtension;
 }
 
 Status notWritable(const fs::path &path) {
@@ -90,31 +58,22 @@ Status notWritable(const fs::path &path) {
               "'; it must be a directory of this user that nobody else may write to, with room for files"};
 }
 
-/// Writes a result, unless the store has a better one, which `find` returns. The lock keeps other writers away between
-/// the two steps.
-template <class Result, class Find>
-Expected<bool> replace(const fs::path &path, const std::string &name, const Result &result, Find find) {
-  if (!result.best)
-    return false;
-  const std::optional<Folder> folder = path.empty() ? std::nullopt : Folder::make(path.string());
-  const Folder::Lock lock = folder ? folder->lock(kWriting, kWritingPatience) : Folder::Lock();
-  if (!lock)
-    return notWritable(path);
-  if (const std::optional<Result> earlier = find(); earlier && isBetter(*earlier, result))
-    return false;
-  return folder->write(name, toJson(result)) ? Expected<bool>(true) : notWritable(path);
-}
-
 } // namespace
 
 Expected<bool> TuningStore::save(const Tuning &tuning) const {
-  return replace(folder_, fileName(tuning.task, tuning.machine), tuning,
-                 [&] { return find(tuning.task, tuning.machine); });
-}
-
-Expected<bool> TuningStore::save(const PlanTuning &tuning) const {
-  return replace(folder_, fileName(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine), tuning,
-                 [&] { return find(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine); });
+  if (!tuning.best)
+    return false;
+  const std::optional<Folder> folder = folder_.empty() ? std::nullopt : Folder::make(folder_.string());
+  // The lock keeps other writers away until the result is written.
+  const Folder::Lock lock = folder ? folder->lock(kWriting, kWritingPatience) : Folder::Lock();
+  if (!lock)
+    return notWritable(folder_);
+  const auto &[kernel, kernel_class, sizes] = std::tie(tuning.kernel, tuning.kernel_class, tuning.sizes);
+  const std::optional<Tuning> earlier = find(kernel, kernel_class, sizes, tuning.machine);
+  if (earlier && isBetter(*earlier, tuning))
+    return false;
+  const bool isWritten = folder->write(fileName(kernel, kernel_class, sizes, tuning.machine), toJson(tuning));
+  return isWritten ? Expected<bool>(true) : notWritable(folder_);
 }
 
 Status TuningStore::checkWritable() const {
@@ -124,18 +83,24 @@ Status TuningStore::checkWritable() const {
   return isWritten ? Status() : notWritable(folder_);
 }
 
-std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningDevice &machine) const {
-  std::optional<Tuning> tuning = readResult<Tuning>(folder_, fileName(task, machine), machine, parseTuning);
-  return tuning && isSame(tuning->task, task) ? std::move(tuning) : std::nullopt;
+std::optional<Tuning> TuningStore::find(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
+                                        const TuningDevice &machine) const {
+  const std::optional<Folder> folder = tuning::openStore(folder_);
+  ReadError fault;
+  const std::optional<std::string> text =
+      folder ? folder->read(fileName(kernel, kernel_class, sizes, machine), fault) : std::nullopt;
+  if (!text)
+    return std::nullopt;
+  Expected<Tuning> tuning = parseTuning(*text);
+  if (!tuning || !tuning->best || !tuning::isSame(tuning->machine, machine) || tuning->kernel != kernel ||
+      tuning->kernel_class != kernel_class || sizeClass(tuning->sizes) != sizeClass(sizes))
+    return std::nullopt;
+  tuning->known = true;
+  return std::move(*tuning);
 }
 
-std::optional<PlanTuning> TuningStore::find(const std::string &kernel, const std::string &kernel_class,
-                                            const Sizes &sizes, const TuningDevice &machine) const {
-  std::optional<PlanTuning> tuning =
-      readResult<PlanTuning>(folder_, fileName(kernel, kernel_class, sizes, machine), machine, parsePlanTuning);
-  const bool isIt = tuning && tuning->kernel == kernel && tuning->kernel_class == kernel_class &&
-                    sizeClass(tuning->sizes) == sizeClass(sizes);
-  return isIt ? std::move(tuning) : std::nullopt;
+std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningDevice &machine) const {
+  return find(task.program, problemClass(task.problemOfShape()), attentionSizes(task.shape), machine);
 }
 
 std::shared_ptr<void> TuningStore::lock(const TuningDevice &machine, std::chrono::milliseconds patience,

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kShownFailures = 12;
 
 /// Returns a row. A time of few samples is rounded, and has a `~`.
-std::string row(const SearchResult &tuning, const Candidate &c, double best_ms, bool isRough, const char *mark) {
+std::string row(const Tuning &tuning, const Candidate &c, double best_ms, bool isRough, const char *mark) {
   const std::string ms = isRough ? fmt::format("~{:.2g}", c.ms) : fmt::format("{:.4f}", c.ms);
   const std::string ratio = isRough ? fmt::format("~{:.1f}", c.ms / best_ms) : fmt::format("{:.3f}", c.ms / best_ms);
   return fmt::format("{:>10} {:>6} {:>7} {:>5} {:>6} {:>7.1f} {:>6.2f}  {:<10} {}{}\n", ms, ratio, c.samples,
@@ -22,14 +22,14 @@ std::string row(const SearchResult &tuning, const Candidate &c, double best_ms, 
                      tuning::textOf(tuning, c), mark);
 }
 
-const char *markOf(const SearchResult &tuning, const Candidate &candidate) {
+const char *markOf(const Tuning &tuning, const Candidate &candidate) {
   if (&candidate == tuning.winner())
     return tuning.given ? "  <- fastest" : "  <- chosen";
   return &candidate == &tuning.candidates.front() && !tuning.given ? "  <- untuned" : "";
 }
 
 /// Returns the candidates that were timed, to the end or not, the fastest first.
-std::vector<const Candidate *> timedCandidates(const SearchResult &tuning, bool toTheEnd) {
+std::vector<const Candidate *> timedCandidates(const Tuning &tuning, bool toTheEnd) {
   std::vector<const Candidate *> timed;
   // The exhaustive comparison has timed all of them to the end, whatever the search made of them before.
   const bool isExhaustive = tuning.exhaustive && tuning.exhaustive->best;
@@ -40,7 +40,7 @@ std::vector<const Candidate *> timedCandidates(const SearchResult &tuning, bool 
   return timed;
 }
 
-std::string timedRows(const SearchResult &tuning) {
+std::string timedRows(const Tuning &tuning) {
   const std::vector<const Candidate *> end = timedCandidates(tuning, true), few = timedCandidates(tuning, false);
   if (end.empty() && few.empty())
     return "nothing was timed\n";
@@ -57,7 +57,7 @@ std::string timedRows(const SearchResult &tuning) {
   return text;
 }
 
-std::string failures(const SearchResult &tuning) {
+std::string failures(const Tuning &tuning) {
   std::string text;
   size_t shown = 0;
   for (const Candidate &c : tuning.candidates) {
@@ -68,7 +68,7 @@ std::string failures(const SearchResult &tuning) {
   return text.empty() ? "" : "\n" + text;
 }
 
-std::string counts(const SearchResult &tuning) {
+std::string counts(const Tuning &tuning) {
   std::map<CandidateState, size_t> counts;
   for (const Candidate &candidate : tuning.candidates)
     ++counts[candidate.state];
@@ -82,7 +82,7 @@ std::string counts(const SearchResult &tuning) {
   return text + (tuning.outranked ? "the result that is kept already is better, and stays\n" : "");
 }
 
-std::string comparison(const SearchResult &tuning) {
+std::string comparison(const Tuning &tuning) {
   if (!tuning.exhaustive || !tuning.best)
     return "";
   if (!tuning.exhaustive->best)
@@ -93,34 +93,26 @@ std::string comparison(const SearchResult &tuning) {
                      100 * (winner.ms / best.ms - 1));
 }
 
-std::string body(const SearchResult &tuning) {
-  return tuning::machineText(tuning.machine) + "\n\n" + timedRows(tuning) + failures(tuning) + counts(tuning) +
-         comparison(tuning);
-}
-
 } // namespace
 
 std::string tuning::titleOf(const Tuning &tuning) {
-  const AttentionShape &s = tuning.task.shape;
-  return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}", tuning.task.program,
-                     problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k);
-}
-
-std::string tuning::titleOf(const PlanTuning &tuning) {
-  return fmt::format("{}, {}", tuning.kernel, toString(tuning.sizes));
+  // The class of a described kernel is a digest, which tells people nothing.
+  const std::string kernel_class = tuning.task.empty() ? "" : " (" + tuning.kernel_class + ")";
+  return fmt::format("{}{}, {}", tuning.kernel, kernel_class, toString(tuning.sizes));
 }
 
 std::string tuning::machineText(const TuningDevice &machine) {
   return machine.device + (machine.driver.empty() ? "" : ", ") + machine.driver;
 }
 
-std::string tuning::textOf(const SearchResult &tuning, const Candidate &candidate) {
+std::string tuning::textOf(const Tuning &tuning, const Candidate &candidate) {
   const std::string text = tuning.nameOf(candidate);
   return text.empty() ? "(the compiler's choice)" : text;
 }
 
-std::string toTable(const Tuning &tuning) { return tuning::titleOf(tuning) + "\n" + body(tuning); }
-
-std::string toTable(const PlanTuning &tuning) { return tuning::titleOf(tuning) + "\n" + body(tuning); }
+std::string toTable(const Tuning &tuning) {
+  return tuning::titleOf(tuning) + "\n" + tuning::machineText(tuning.machine) + "\n\n" + timedRows(tuning) +
+         failures(tuning) + counts(tuning) + comparison(tuning);
+}
 
 } // namespace tegula

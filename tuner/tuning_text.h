@@ -2,8 +2,7 @@
 // Words that tables and pictures of tunings have in common.
 #pragma once
 
-#include "tegula/plan_tuner.h"
-#include "tegula/tuner.h"
+#include "tegula/search.h"
 
 #include <string>
 
@@ -11,10 +10,9 @@ namespace tegula::tuning {
 
 /// Returns what was tuned, on one line.
 std::string titleOf(const Tuning &tuning);
-std::string titleOf(const PlanTuning &tuning);
 /// Returns the device and its driver.
 std::string machineText(const TuningDevice &machine);
 /// Returns the configuration of a candidate, or words for one that leaves everything open.
-std::string textOf(const SearchResult &tuning, const Candidate &candidate);
+std::string textOf(const Tuning &tuning, const Candidate &candidate);
 
 } // namespace tegula::tuning

@@ -8,7 +8,7 @@
 namespace tegula::tools {
 
 Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::shared_ptr<Device> device,
-                                          KernelCache &cache, const TunedSchedules *tuned) {
+                                          KernelCache &cache, const TunedConfigurations *tuned) {
   Stopwatch stopwatch;
   Expected<AttentionPlan> plan = AttentionPlan::make(attention.problem, cache, attention.schedule, tuned);
   if (!plan)

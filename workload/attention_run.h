@@ -14,7 +14,7 @@ public:
   /// Compiles and fills the inputs. Returns resource_exhausted if the tensors do not fit into the device's memory.
   /// `cache` has the device's kernels. `tuned` as in AttentionPlan::make.
   static Expected<AttentionRun> make(const AttentionCase &attention, std::shared_ptr<Device> device, KernelCache &cache,
-                                     const TunedSchedules *tuned = nullptr);
+                                     const TunedConfigurations *tuned = nullptr);
 
   /// Each gives the work to the device and does not wait for it.
   Status forward() const;

@@ -28,7 +28,7 @@ struct ProblemSet {
 struct Machine {
   std::shared_ptr<Device> device;
   KernelCache &cache;
-  const TunedSchedules *tuned = nullptr; ///< As in AttentionPlan::make.
+  const TunedConfigurations *tuned = nullptr; ///< As in AttentionPlan::make.
 };
 
 /// Compares each kernel of the grid with double precision at a small size. The error internal names the problem whose

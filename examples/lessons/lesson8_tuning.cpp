@@ -63,8 +63,8 @@ int main() {
   }
 
   // A plan finds the result by the problem and its expected lengths.
-  TunedSchedules tuned;
-  tuned.add({"flash2_forward", problemClass(problem), shapeClass(problem.expected), best});
+  TunedConfigurations tuned;
+  tuned.add({"flash2_forward", problemClass(problem), attentionSizes(problem.expected), toString(best)});
   const AttentionPlan plan = valueOf(AttentionPlan::make(problem, machine.cache, {}, &tuned));
   std::printf("chosen: %s\n", toString(plan.schedule("flash2_forward")).c_str());
   return fastest < kInfinity && plan.schedule("flash2_forward") == best ? 0 : 1;

@@ -41,8 +41,7 @@ PlanTask taskOf(const Sigmoid &sigmoid, bool backward) {
 void tuneAndPlan(const PlanTask &task, Compiler &compiler) {
   const TuningDevice machine = valueOf(tuningDevice("cpu", compiler));
   const TuningStore store;
-  const PlanTuning tuning =
-      valueOf(tuneOnce(task, machine, compiler, store, {.budget_seconds = 10, .max_candidates = 5}));
+  const Tuning tuning = valueOf(tuneOnce(task, machine, compiler, store, {.budget_seconds = 10, .max_candidates = 5}));
   std::fputs(toTable(tuning).c_str(), stdout);
 
   KernelCache cache(compiler, valueOf(cpuDevice()));

@@ -98,8 +98,8 @@ TEST(ChooseSchedule, RolesWithOtherTilesHaveNoOverlapAndNoAdditionsByTma) {
 }
 
 TEST(ChooseSchedule, ATuningThatNamesNoRolesHadNone) {
-  TunedSchedules all;
-  all.add({"flash2_forward", problemClass(kProblem), shapeClass(kProblem.expected), {.block_m = 48, .block_n = 48}});
+  TunedConfigurations all;
+  all.add({"flash2_forward", problemClass(kProblem), attentionSizes(kProblem.expected), "block_m=48 block_n=48"});
   EXPECT_EQ(chooseSchedule({"cuda", "sm_90a", ""}, "flash2_forward", kProblem, {}, &all).roles, Roles::none);
   EXPECT_EQ(chooseSchedule({"cpu", "", ""}, "flash2_forward", kProblem, {}, &all).roles, std::nullopt);
 }
@@ -107,8 +107,8 @@ TEST(ChooseSchedule, ATuningThatNamesNoRolesHadNone) {
 /// Returns two schedules of the problem's forward kernel: first if a tuning for `tuned` is known, then as it ships.
 std::pair<std::string, std::string> chosenAfter(const AttentionProblem &tuned, const AttentionProblem &problem) {
   const Target target = {"cuda", "sm_90a", ""};
-  TunedSchedules all;
-  all.add({"flash2_forward", problemClass(tuned), shapeClass(tuned.expected), {.block_m = 48, .block_n = 48}});
+  TunedConfigurations all;
+  all.add({"flash2_forward", problemClass(tuned), attentionSizes(tuned.expected), "block_m=48 block_n=48"});
   return {toString(chooseSchedule(target, "flash2_forward", problem, {}, &all)),
           toString(chooseSchedule(target, "flash2_forward", problem, {}, nullptr))};
 }

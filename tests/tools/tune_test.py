@@ -166,7 +166,7 @@ class TuneTest(CommandLineTest):
         self.assertEqual(report["task"]["program"], "flash2_backward")
         page = Page(drawing)
         self.assertEqual(sum(map(len, page.panels.values())), len(report["candidates"]))
-        self.assertRegex(page.title, r"^flash2_backward \(.*\), batch 1, heads 2, .* keys 120$")
+        self.assertRegex(page.title, r"^flash2_backward \(.*\), batch=1 heads=2 .* seqlen_k=120$")
         self.assertEqual(page.axes, ["block_n", "block_m"])
         self.assertRegex(" ".join(page.scale[:2]), r"^milliseconds of a launch, median: \S+ ms or more$")
 

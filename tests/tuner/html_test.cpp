@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests the pictures of tunings: what they say, and that every candidate is in them.
 #include "example_tuning.h"
-#include "tegula/plan_tuner.h"
+#include "tegula/search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +15,10 @@ using ::testing::Not;
 
 TEST(TuningHtml, SaysWhatAndWhereAndInWhichUnit) {
   EXPECT_THAT(toHtml(test::exampleTuning()),
-              AllOf(HasSubstr("<title>flash2_forward (flash2 bf16 64 128 "), HasSubstr("queries 1000, keys 3000</h1>"),
-                    HasSubstr("a GPU / model 3, CUDA 13.0"), HasSubstr("milliseconds of a launch, median"),
-                    HasSubstr("<span>2.5 ms or more</span>"), HasSubstr("<span>1.25 ms</span>")));
+              AllOf(HasSubstr("<title>flash2_forward (flash2 bf16 64 128 "),
+                    HasSubstr("seqlen_q=1000 seqlen_k=3000</h1>"), HasSubstr("a GPU / model 3, CUDA 13.0"),
+                    HasSubstr("milliseconds of a launch, median"), HasSubstr("<span>2.5 ms or more</span>"),
+                    HasSubstr("<span>1.25 ms</span>")));
 }
 
 TEST(TuningHtml, AxesAreTheFirstFieldsThatDiffer) {
@@ -37,7 +38,7 @@ TEST(TuningHtml, ARoughTimeIsToldFromAMeasuredOne) {
 
 TEST(TuningHtml, ProgramsHaveTheNamesOfTheirFiles) {
   const Schedule none;
-  PlanTuning tuning;
+  Tuning tuning;
   tuning.kernel = "matmul";
   tuning.candidates = {
       {.schedule = none, .state = CandidateState::finalist, .ms = 2, .samples = 24, .tunables = {{"program", 7}}},
@@ -50,7 +51,7 @@ TEST(TuningHtml, ProgramsHaveTheNamesOfTheirFiles) {
 }
 
 TEST(TuningHtml, ASearchWithoutCandidatesHasAPage) {
-  EXPECT_THAT(toHtml(PlanTuning()), AllOf(HasSubstr("</html>"), Not(HasSubstr("class=\"scale\""))));
+  EXPECT_THAT(toHtml(Tuning()), AllOf(HasSubstr("</html>"), Not(HasSubstr("class=\"scale\""))));
 }
 
 } // namespace

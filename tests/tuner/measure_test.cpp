@@ -54,7 +54,7 @@ Tuning tuned(const TuningTask &task, Compiler &compiler, const TuningOptions &op
   EXPECT_TRUE(machine.ok());
   Expected<Tuning> tuning = tune(task, *machine, compiler, options);
   EXPECT_TRUE(tuning.ok()) << tuning.status().message();
-  return tuning.ok() ? *tuning : Tuning{{.machine = *machine}, task};
+  return tuning.ok() ? *tuning : Tuning();
 }
 
 TEST(Measure, ForwardAndBackward) {

@@ -195,7 +195,7 @@ TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
   const Target hopper{"cuda", "sm_90a", ""};
   NothingToCompile compiler;
   const TuningDevice machine{.target = hopper};
-  const std::vector<CompiledProgram> others = *AttentionSubject(backward, machine).compileOthers(compiler);
+  const std::vector<CompiledProgram> others = *AttentionSubject::make(backward, machine)->compileOthers(compiler);
   const AttentionProblem measured = taskOf(toJson(backward)).problemOfShape();
   EXPECT_EQ(others.front().request.schedule, resolve(measured, "flash2_forward", hopper)->schedule);
   EXPECT_NE(others.front().request.schedule, resolve(backward.problem, "flash2_forward", hopper)->schedule);

@@ -224,7 +224,7 @@ TEST(PlanTools, NamedProgramsAreFoundByTheirTextsInAnyOrder) {
     return PlanTask{.plan = PlanSpec(kernel), .inputs = {.sizes = sizes}};
   };
 
-  const Expected<PlanTuning> first =
+  const Expected<Tuning> first =
       tuneOnce(taskOf(namedCopies({16, 64})), machine, compiler(), store, {.measurer = TEGULA_MEASURE});
   ASSERT_TRUE(first.ok()) << first.status().message();
   ASSERT_NE(first->winner(), nullptr) << toTable(*first);
@@ -232,7 +232,7 @@ TEST(PlanTools, NamedProgramsAreFoundByTheirTextsInAnyOrder) {
   EXPECT_THAT(toTable(*first), HasSubstr(winner + "  <- chosen"));
   EXPECT_THAT(toJson(*first), HasSubstr("\"program\": \"" + winner + "\""));
 
-  const Expected<PlanTuning> swapped =
+  const Expected<Tuning> swapped =
       tuneOnce(taskOf(namedCopies({64, 16})), machine, compiler(), store, {.measurer = TEGULA_MEASURE});
   ASSERT_TRUE(swapped.ok() && swapped->known);
   EXPECT_EQ(swapped->programOf(*swapped->winner())->name, winner);
@@ -247,8 +247,8 @@ TEST(PlanTools, NamedProgramsAreFoundByTheirTextsInAnyOrder) {
   }
   const KernelSpec loser = namedCopies({winner == "16.mlir" ? 64 : 16});
   EXPECT_FALSE(tuned.find("copy", *tuningClass(loser), sizes));
-  const Expected<PlanTuning> alone = tuneOnce(taskOf(namedCopies({winner == "16.mlir" ? 16 : 64})), machine, compiler(),
-                                              store, {.measurer = TEGULA_MEASURE});
+  const Expected<Tuning> alone = tuneOnce(taskOf(namedCopies({winner == "16.mlir" ? 16 : 64})), machine, compiler(),
+                                          store, {.measurer = TEGULA_MEASURE});
   EXPECT_TRUE(alone->known);
   std::filesystem::remove_all(folder);
 }
@@ -264,18 +264,18 @@ TEST(PlanTools, TuneOnceMeasuresOnce) {
   TuningOptions stopped = options;
   stopped.stopped = [] { return true; };
   EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, stopped)->complete);
-  const Expected<PlanTuning> first = tuneOnce(copyTask(), machine, compiler(), store, options);
+  const Expected<Tuning> first = tuneOnce(copyTask(), machine, compiler(), store, options);
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_FALSE(first->known) << "the first one was stopped";
   EXPECT_EQ(first->count(CandidateState::wrong), 1u);
-  const Expected<PlanTuning> second = tuneOnce(copyTask(), machine, compiler(), store, options);
+  const Expected<Tuning> second = tuneOnce(copyTask(), machine, compiler(), store, options);
   EXPECT_TRUE(second->known);
   EXPECT_EQ(second->winner()->configuration(), first->winner()->configuration());
   EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, options, {.again = true})->known);
 
   TuningOptions given = options;
   given.given = {{.tunables = {{"tile", 16}}}};
-  const Expected<PlanTuning> timed = tuneOnce(copyTask(), machine, compiler(), store, given);
+  const Expected<Tuning> timed = tuneOnce(copyTask(), machine, compiler(), store, given);
   EXPECT_FALSE(timed->known);
   ASSERT_EQ(timed->candidates.size(), 1u);
   EXPECT_EQ(toString(timed->candidates[0].configuration()), "tile=16");

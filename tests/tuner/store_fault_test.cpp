@@ -23,14 +23,14 @@ TEST(StoreFaults, AreSchedulesThatAreNotFound) {
     size_t found = 0;
     {
       const test::InjectedFault fault(++call, test::Fault::fail);
-      found = store.schedules(tuning.machine).size();
+      found = store.configurations(tuning.machine).size();
       failed = fault.failed();
     }
     EXPECT_EQ(found, failed.empty() ? 1u : 0u) << "call " << call << ", " << failed;
     functions.insert(failed);
   } while (!failed.empty());
   EXPECT_EQ(functions, (std::set<std::string>{"", "operator new", "open", "openat", "read"}));
-  EXPECT_EQ(store.schedules(tuning.machine).size(), 1u);
+  EXPECT_EQ(store.configurations(tuning.machine).size(), 1u);
   std::filesystem::remove_all(folder);
 }
 

@@ -27,6 +27,10 @@ protected:
 
   fs::path folder;
   TuningStore store() const { return TuningStore(folder / "new"); }
+  std::optional<Tuning> find(const Tuning &tuning) const {
+    return store().find(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine);
+  }
+
   Tuning tuning = test::exampleTuning();
 };
 
@@ -36,56 +40,41 @@ TEST_F(StoreTest, JsonGoesBothWays) {
   EXPECT_EQ(toJson(*parsed), toJson(tuning));
 }
 
-TEST_F(StoreTest, JsonSaysWhetherNanIsContained) {
-  tuning.task.problem.contain_nonfinite = true;
-  Expected<Tuning> parsed = parseTuning(toJson(tuning));
-  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-  EXPECT_TRUE(parsed->task.problem.contain_nonfinite);
-}
-
-TEST_F(StoreTest, JsonNamesTheVariant) {
-  tuning.task.problem.variant = softcap(30);
-  Expected<Tuning> parsed = parseTuning(toJson(tuning));
-  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-  EXPECT_EQ(problemClass(parsed->task.problem), problemClass(tuning.task.problem));
-  EXPECT_EQ(toJson(*parsed), toJson(tuning));
-  tuning.task.problem.variant.name = "softcup";
-  EXPECT_THAT(parseTuning(toJson(tuning)).status().message(), testing::HasSubstr("variant is \"softcup\""));
-}
-
-TEST_F(StoreTest, AVariantHasItsOwnResult) {
+TEST_F(StoreTest, ATaskFindsItsResult) {
   ASSERT_TRUE(store().save(tuning).ok());
-  Tuning capped = tuning;
-  capped.task.problem.variant = softcap(30);
-  EXPECT_FALSE(store().find(capped.task, capped.machine));
-  capped.best = 0;
-  ASSERT_TRUE(store().save(capped).ok());
-  EXPECT_EQ(files().size(), 2u);
-  EXPECT_EQ(store().find(capped.task, capped.machine)->winner()->schedule, capped.winner()->schedule);
-  EXPECT_EQ(store().find(tuning.task, tuning.machine)->winner()->schedule, tuning.winner()->schedule);
-  const TunedSchedules schedules = store().schedules(tuning.machine);
-  EXPECT_EQ(schedules.find("flash2_forward", capped.task.problemOfShape()), capped.winner()->schedule);
-  EXPECT_EQ(schedules.find("flash2_forward", tuning.task.problemOfShape()), tuning.winner()->schedule);
+  TuningTask capped = test::exampleTask();
+  EXPECT_TRUE(store().find(capped, tuning.machine));
+  capped.problem.variant = softcap(30);
+  EXPECT_FALSE(store().find(capped, tuning.machine));
+  Tuning other = test::exampleTuning(capped);
+  other.best = 0;
+  ASSERT_TRUE(store().save(other).ok());
+  EXPECT_EQ(files().size(), 2u) << "a variant has its own result";
+  EXPECT_EQ(store().find(capped, tuning.machine)->winner()->schedule, other.winner()->schedule);
+  EXPECT_EQ(store().find(test::exampleTask(), tuning.machine)->winner()->schedule, tuning.winner()->schedule);
+  const TunedConfigurations all = store().configurations(tuning.machine);
+  EXPECT_EQ(tunedSchedule(all, "flash2_forward", capped.problemOfShape()), other.winner()->schedule);
+  EXPECT_EQ(tunedSchedule(all, "flash2_forward", test::exampleTask().problemOfShape()), tuning.winner()->schedule);
 }
 
 TEST_F(StoreTest, AnotherFormatDoesNotCountAndIsReplaced) {
   ASSERT_TRUE(store().save(tuning).ok());
   std::string old = toJson(tuning);
-  const std::string format = "\"format\": 4";
+  const std::string format = "\"format\": 5";
   ASSERT_NE(old.find(format), std::string::npos);
-  old.replace(old.find(format), format.size(), "\"format\": 3");
+  old.replace(old.find(format), format.size(), "\"format\": 4");
   std::ofstream(files().front(), std::ios::trunc) << old;
-  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
-  EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
+  EXPECT_FALSE(find(tuning));
+  EXPECT_EQ(store().configurations(tuning.machine).size(), 0u);
   ASSERT_TRUE(store().save(tuning).ok());
   EXPECT_EQ(files().size(), 1u);
-  EXPECT_TRUE(store().find(tuning.task, tuning.machine));
+  EXPECT_TRUE(find(tuning));
 }
 
 TEST_F(StoreTest, FindsWhatWasSaved) {
-  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+  EXPECT_FALSE(find(tuning));
   ASSERT_TRUE(store().save(tuning).ok());
-  std::optional<Tuning> found = store().find(tuning.task, tuning.machine);
+  std::optional<Tuning> found = find(tuning);
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->known);
   EXPECT_EQ(found->winner()->schedule, tuning.winner()->schedule);
@@ -97,7 +86,7 @@ TEST_F(StoreTest, ANewResultReplacesTheOldOfTheSameWorth) {
   std::swap(tuning.candidates[0], tuning.candidates[1]);
   tuning.best = 0;
   ASSERT_TRUE(store().save(tuning).ok());
-  EXPECT_EQ(store().find(tuning.task, tuning.machine)->best, 0u);
+  EXPECT_EQ(find(tuning)->best, 0u);
   EXPECT_EQ(files().size(), 1u);
 }
 
@@ -106,18 +95,15 @@ TEST_F(StoreTest, EveryPartOfTheKeyCounts) {
   auto finds = [&](auto change) {
     Tuning other = tuning;
     change(other);
-    return store().find(other.task, other.machine).has_value();
+    return find(other).has_value();
   };
   EXPECT_TRUE(finds([](Tuning &) {}));
-  EXPECT_TRUE(finds([](Tuning &t) { t.task.shape.seqlen_q = 1024; })) << "the same class";
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.seqlen_q = 1025; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.heads = 16; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.kv_heads = 8; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.program = "flash2_backward"; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.dtype = f16; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.head_dim = 128; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.value_dim = 64; }));
-  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.causal = Causal::none; }));
+  EXPECT_TRUE(finds([](Tuning &t) { t.sizes[3].value = 1024; })) << "queries of the same class";
+  EXPECT_FALSE(finds([](Tuning &t) { t.sizes[3].value = 1025; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.sizes[1].value = 16; })) << "heads";
+  EXPECT_FALSE(finds([](Tuning &t) { t.sizes[2].value = 8; })) << "kv_heads";
+  EXPECT_FALSE(finds([](Tuning &t) { t.kernel = "flash2_backward"; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.kernel_class += " softcap"; }));
   EXPECT_FALSE(finds([](Tuning &t) { t.machine.device = "a GPU / model 4"; }));
   EXPECT_FALSE(finds([](Tuning &t) { t.machine.driver = "CUDA 13.1"; }));
   EXPECT_FALSE(finds([](Tuning &t) { t.machine.compiler = "build 2"; }));
@@ -127,7 +113,7 @@ TEST_F(StoreTest, EveryPartOfTheKeyCounts) {
 TEST_F(StoreTest, ACompilerThatIsNotKnownFindsNothing) {
   tuning.machine.compiler = "";
   ASSERT_TRUE(store().save(tuning).ok());
-  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+  EXPECT_FALSE(find(tuning));
 }
 
 TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
@@ -136,12 +122,12 @@ TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
   std::string whole = toJson(tuning);
   for (size_t length = 0; length < whole.size() - 1; length += 7) {
     std::ofstream(file, std::ios::trunc) << whole.substr(0, length);
-    EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << length;
-    EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
+    EXPECT_FALSE(find(tuning)) << length;
+    EXPECT_EQ(store().configurations(tuning.machine).size(), 0u);
   }
-  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 4, \"task\": 3}"}) {
+  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 5, \"class\": 3}"}) {
     std::ofstream(file, std::ios::trunc) << text;
-    EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << text;
+    EXPECT_FALSE(find(tuning)) << text;
   }
 }
 
@@ -150,22 +136,20 @@ TEST_F(StoreTest, PlansGetTheResultsOfTheirMachine) {
   tuning.machine.driver = "CUDA 12.0";
   ASSERT_TRUE(store().save(tuning).ok());
   EXPECT_EQ(files().size(), 2u);
-  TunedSchedules schedules = store().schedules(tuning.machine);
-  EXPECT_EQ(schedules.size(), 1u);
-  AttentionProblem problem = tuning.task.problem;
-  problem.expected = tuning.task.shape;
-  EXPECT_EQ(schedules.find("flash2_forward", problem), tuning.winner()->schedule);
+  const TunedConfigurations all = store().configurations(tuning.machine);
+  EXPECT_EQ(all.size(), 1u);
+  EXPECT_EQ(all.find(tuning.kernel, tuning.kernel_class, tuning.sizes), toString(tuning.winner()->schedule));
 }
 
 TEST_F(StoreTest, AFileUnderAnotherNameDoesNotCount) {
   ASSERT_TRUE(store().save(tuning).ok());
   fs::path file = files().front();
-  tuning.task.program = "flash2_backward";
+  tuning.kernel = "flash2_backward";
   ASSERT_TRUE(store().save(tuning).ok());
   for (const fs::path &other : files())
     if (other != file)
       fs::rename(file, other);
-  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+  EXPECT_FALSE(find(tuning));
 }
 
 TEST_F(StoreTest, SaysWhatCannotBeWritten) {
@@ -201,9 +185,8 @@ TEST_F(StoreTest, AResultNeverReplacesABetterOne) {
       ASSERT_TRUE(*store().save(earlier));
       const bool better = &later >= &earlier; // Of two that are equally good, the later one counts.
       EXPECT_EQ(*store().save(later), better);
-      EXPECT_EQ(store().find(tuning.task, tuning.machine)->complete, (better ? later : earlier).complete);
-      EXPECT_EQ(store().find(tuning.task, tuning.machine)->winner()->samples,
-                (better ? later : earlier).winner()->samples);
+      EXPECT_EQ(find(tuning)->complete, (better ? later : earlier).complete);
+      EXPECT_EQ(find(tuning)->winner()->samples, (better ? later : earlier).winner()->samples);
     }
 }
 
@@ -223,7 +206,7 @@ TEST_F(StoreTest, TheBetterOfManyAtOnceStays) {
             store().save(result(best, best ? CandidateState::finalist : CandidateState::unfinished, samples)).ok());
       });
     writers.clear();
-    EXPECT_TRUE(store().find(tuning.task, tuning.machine)->complete);
+    EXPECT_TRUE(find(tuning)->complete);
     EXPECT_EQ(files().size(), 1u) << "no lock is left";
   }
 }
@@ -240,8 +223,8 @@ TEST_F(StoreTest, WithoutAFolderNothingIsKept) {
   TuningStore none{fs::path()};
   EXPECT_THAT(none.save(tuning).status().message(), testing::HasSubstr("there is no directory for results"));
   EXPECT_FALSE(none.checkWritable().ok());
-  EXPECT_FALSE(none.find(tuning.task, tuning.machine));
-  EXPECT_EQ(none.schedules(tuning.machine).size(), 0u);
+  EXPECT_FALSE(none.find(test::exampleTask(), tuning.machine));
+  EXPECT_EQ(none.configurations(tuning.machine).size(), 0u);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests the tuner with a stand-in that crashes, hangs and errs on command, and whose times are known.
 #include "fates.h"
+#include "tegula/tuned_schedules.h"
 #include "tegula/tuner.h"
 
 #include <gmock/gmock.h>
@@ -304,7 +305,7 @@ TEST(Tune, AVariantIsTunedWithTheOneOfItsClassThatHasAName) {
   Expected<Tuning> tuning = tune(capped, machine(), compiler, few);
   ASSERT_TRUE(tuning.ok()) << tuning.status().message();
   ASSERT_NE(tuning->winner(), nullptr);
-  EXPECT_EQ(problemClass(tuning->task.problem), problemClass(capped.problem));
+  EXPECT_EQ(tuning->kernel_class, problemClass(capped.problemOfShape()));
   EXPECT_THAT(toTable(*tuning), HasSubstr("flash2 f32 64 64 none score softcap"));
 }
 

@@ -15,18 +15,19 @@ AttentionShape shape(int64_t heads, int64_t seqlen) {
   return {.batch = 1, .heads = heads, .kv_heads = heads, .seqlen_q = seqlen, .seqlen_k = seqlen};
 }
 
-TunedSchedule tuned(const AttentionProblem &problem, int block_m) {
-  return {"flash2_forward", problemClass(problem), shapeClass(problem.expected), {.block_m = block_m, .block_n = 64}};
+TunedConfiguration tuned(const AttentionProblem &problem, int block_m) {
+  return {"flash2_forward", problemClass(problem), attentionSizes(problem.expected),
+          toString(Schedule{.block_m = block_m, .block_n = 64})};
 }
 
 /// Returns block_m of the schedule that is found, or 0.
-int rows(const TunedSchedules &all, const AttentionProblem &problem) {
-  std::optional<Schedule> schedule = all.find("flash2_forward", problem);
+int rows(const TunedConfigurations &all, const AttentionProblem &problem) {
+  std::optional<Schedule> schedule = tunedSchedule(all, "flash2_forward", problem);
   return schedule ? schedule->block_m : 0;
 }
 
 TEST(TunedSchedules, TheNearestShapeOfTheProblemCounts) {
-  TunedSchedules all;
+  TunedConfigurations all;
   all.add(tuned(problem(shape(16, 1024)), 64));
   all.add(tuned(problem(shape(16, 8192)), 128));
   auto found = [&](int64_t heads, int64_t seqlen) { return rows(all, problem(shape(heads, seqlen))); };
@@ -37,12 +38,14 @@ TEST(TunedSchedules, TheNearestShapeOfTheProblemCounts) {
   EXPECT_EQ(found(16, 4096), 128) << "lengths that are a factor of 8 apart leave no gap";
   EXPECT_EQ(found(16, 16384), 128);
   EXPECT_EQ(found(1, 1024), 64) << "hosts rarely know how many heads a launch will have";
+  all.add(tuned(problem(shape(2, 1024)), 32));
+  EXPECT_EQ(found(1, 1024), 32) << "of two that serve the lengths, the one with the nearest heads";
 }
 
 TEST(TunedSchedules, OfTwoThatAreEquallyNearTheShorterCountsWhateverTheOrder) {
-  TunedSchedule shorter = tuned(problem(shape(16, 1024)), 64), longer = tuned(problem(shape(16, 4096)), 128);
+  TunedConfiguration shorter = tuned(problem(shape(16, 1024)), 64), longer = tuned(problem(shape(16, 4096)), 128);
   for (bool reversed : {false, true}) {
-    TunedSchedules all;
+    TunedConfigurations all;
     all.add(reversed ? longer : shorter);
     all.add(reversed ? shorter : longer);
     EXPECT_EQ(rows(all, problem(shape(16, 2048))), 64);
@@ -50,7 +53,7 @@ TEST(TunedSchedules, OfTwoThatAreEquallyNearTheShorterCountsWhateverTheOrder) {
 }
 
 TEST(TunedSchedules, LengthsThatAreFarAwayDoNotCount) {
-  TunedSchedules all;
+  TunedConfigurations all;
   all.add(tuned(problem(shape(16, 1024)), 64));
   EXPECT_EQ(rows(all, problem(shape(16, 256))), 0);
   EXPECT_EQ(rows(all, problem(shape(16, 4096))), 0);
@@ -67,16 +70,24 @@ TEST(TunedSchedules, DecodingAndPrefillingAreApart) {
     lengths.seqlen_q = seqlen_q;
     return problem(lengths);
   };
-  TunedSchedules decode;
+  TunedConfigurations decode;
   decode.add(tuned(lengths(1), 16));
   EXPECT_EQ(rows(decode, lengths(1)), 16);
   EXPECT_EQ(rows(decode, lengths(2)), 16);
   EXPECT_EQ(rows(decode, lengths(4096)), 0) << "a prefill takes nothing from a decode step";
-  TunedSchedules several;
+  TunedConfigurations several;
   several.add(tuned(lengths(16), 16));
   several.add(tuned(lengths(64), 64));
   EXPECT_EQ(rows(several, lengths(8)), 16);
   EXPECT_EQ(rows(several, lengths(17)), 64) << "16 queries fill one smallest block, 17 do not";
+}
+
+TEST(TunedSchedules, ATextThatIsNoScheduleDoesNotCount) {
+  TunedConfigurations all;
+  TunedConfiguration stale = tuned(problem(shape(16, 1024)), 64);
+  stale.text += " forgotten=1";
+  all.add(stale);
+  EXPECT_EQ(rows(all, problem(shape(16, 1024))), 0);
 }
 
 Variant unnamed(Variant variant) {
@@ -109,7 +120,7 @@ TEST(TunedSchedules, EachVariantHasItsOwn) {
   };
   for (const Variant &mine : variants)
     for (const Variant &other : variants) {
-      TunedSchedules all;
+      TunedConfigurations all;
       all.add(tuned(with(mine), 64));
       EXPECT_EQ(rows(all, with(other)), &mine == &other ? 64 : 0)
           << problemClass(with(mine)) << " for " << problemClass(with(other));
@@ -120,7 +131,7 @@ TEST(TunedSchedules, NumbersThatChangeNeitherRegistersNorBlocksDoNotMatter) {
   auto shares = [](const Variant &mine, const Variant &other) {
     AttentionProblem problem = tegula::problem(shape(16, 1024));
     problem.variant = mine;
-    TunedSchedules all;
+    TunedConfigurations all;
     all.add(tuned(problem, 64));
     problem.variant = other;
     return rows(all, problem) == 64;
@@ -136,19 +147,19 @@ TEST(TunedSchedules, NumbersThatChangeNeitherRegistersNorBlocksDoNotMatter) {
 }
 
 TEST(TunedSchedules, OtherProblemsDoNotCount) {
-  TunedSchedules all;
+  TunedConfigurations all;
   all.add(tuned(problem(shape(16, 1024)), 64));
   AttentionProblem causal = problem(shape(16, 1024));
   causal.causal = Causal::top_left;
-  EXPECT_FALSE(all.find("flash2_forward", causal));
+  EXPECT_FALSE(tunedSchedule(all, "flash2_forward", causal));
   AttentionProblem contained = problem(shape(16, 1024));
   contained.contain_nonfinite = true;
-  EXPECT_FALSE(all.find("flash2_forward", contained)) << "it needs more registers and shared memory";
-  EXPECT_FALSE(all.find("flash2_backward", problem(shape(16, 1024))));
+  EXPECT_FALSE(tunedSchedule(all, "flash2_forward", contained)) << "it needs more registers and shared memory";
+  EXPECT_FALSE(tunedSchedule(all, "flash2_backward", problem(shape(16, 1024))));
 }
 
 TEST(TunedSchedules, APlanTakesThemUnlessItIsGivenASchedule) {
-  TunedSchedules all;
+  TunedConfigurations all;
   AttentionProblem plain = problem(shape(16, 1024));
   all.add(tuned(plain, 48));
   Target cpu;

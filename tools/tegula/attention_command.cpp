@@ -5,11 +5,14 @@
 #include "kernel_device.h"
 #include "progress.h"
 #include "tuned.h"
+#include "workload/attention_exploration.h"
 #include "workload/attention_launches.h"
 #include "workload/attention_run.h"
 #include "workload/open_device.h"
 #include "workload/timing.h"
 
+#include <list>
+#include <optional>
 #include <utility>
 
 namespace tegula::tools {
@@ -35,7 +38,7 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
 /// Returns runs of the same kernels in which mutants show that the problem's own shape hides.
 Expected<std::vector<AttentionRun>> trialRuns(const AttentionCase &attention, const AttentionPlan &plan,
                                               const std::shared_ptr<Device> &device, KernelCache &cache,
-                                              const TunedSchedules &tuned) {
+                                              const TunedConfigurations &tuned) {
   std::vector<AttentionRun> runs;
   for (const MutantTrial &trial : mutantTrials(attention, plan)) {
     Expected<AttentionRun> run = AttentionRun::make(withTrial(attention, trial), device, cache, &tuned);
@@ -46,19 +49,24 @@ Expected<std::vector<AttentionRun>> trialRuns(const AttentionCase &attention, co
   return runs;
 }
 
-/// Runs different interleavings, and takes the times of the first one.
-Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
-                     const AttentionOptions &options, AttentionReport &report, Progress &progress) {
+/// Runs different interleavings, and takes the times of the first one. Returns its results.
+Expected<AttentionArrays> exploreOrders(const AttentionRun &run, std::span<const AttentionRun> others,
+                                        SimtDevice &device, const AttentionOptions &options, AttentionReport &report,
+                                        Progress &progress) {
   progress.show("running under different orders of lanes");
-  Expected<AttentionExploration> exploration =
-      explore(run, others, device, options.exploration, options.seed, options.backward);
+  ExploredAttention explored(run, options.backward);
+  std::list<ExploredAttention> explored_others;
+  std::vector<Explored *> pointers;
+  for (const AttentionRun &other : others)
+    pointers.push_back(&explored_others.emplace_back(other, options.backward));
+  Expected<Exploration> exploration = explore(explored, pointers, device, options.exploration, options.seed);
   if (!exploration)
     return exploration.status();
-  report.forward_ms = exploration->forward_ms;
-  if (options.backward)
-    report.backward_ms = exploration->backward_ms;
   report.exploration = std::move(*exploration);
-  return {};
+  report.forward_ms = explored.forwardMs();
+  if (options.backward)
+    report.backward_ms = explored.backwardMs();
+  return *explored.arrays();
 }
 
 /// Returns the results of one run. Earlier runs have added to the gradients of the variant's tensors, so they are
@@ -71,11 +79,12 @@ Expected<AttentionArrays> arraysOf(const AttentionRun &run, bool backward) {
   return readArrays(run.data(), backward);
 }
 
-/// Does the work of --check and --save.
-Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
+/// Does the work of --check and --save. `explored` are the results of the first interleaving.
+Status inspect(const AttentionRun &run, const AttentionOptions &options, const std::optional<AttentionArrays> &explored,
+               AttentionReport &report, Progress &progress) {
   if (!options.check && options.save.empty())
     return {};
-  Expected<AttentionArrays> arrays = report.exploration ? report.exploration->arrays : arraysOf(run, options.backward);
+  Expected<AttentionArrays> arrays = explored ? *explored : arraysOf(run, options.backward);
   if (!arrays)
     return arrays.status();
   if (!options.save.empty())
@@ -105,7 +114,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
 
   Progress progress;
   progress.show("compiling");
-  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  TunedConfigurations tuned = tunedConfigurations(options.target, options.untuned);
   Expected<AttentionRun> run = AttentionRun::make(*attention, device, *opened->kernels, &tuned);
   if (!run)
     return run.status();
@@ -118,13 +127,17 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.cached = opened->artifacts->counters().hits;
   report.forward_schedule = run->plan().schedule(forwardProgram(attention->problem));
   report.backward_schedule = run->plan().schedule("flash2_backward");
+  std::optional<AttentionArrays> explored;
   if (auto simt = std::dynamic_pointer_cast<SimtDevice>(device)) {
     Expected<std::vector<AttentionRun>> others = std::vector<AttentionRun>();
     if (!options.exploration.mutate.empty())
       others = trialRuns(*attention, run->plan(), device, *opened->kernels, tuned);
     if (!others)
       return others.status();
-    TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *others, *simt, options, report, progress));
+    Expected<AttentionArrays> first = exploreOrders(*run, *others, *simt, options, report, progress);
+    if (!first)
+      return first.status();
+    explored = std::move(*first);
   } else {
     TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
   }
@@ -135,7 +148,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
       return reruns.status();
     report.reruns = std::move(*reruns);
   }
-  TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
+  TEGULA_RETURN_IF_ERROR(inspect(*run, options, explored, report, progress));
   return report;
 }
 

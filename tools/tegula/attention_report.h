@@ -2,9 +2,9 @@
 // The output of `tegula attention`.
 #pragma once
 
+#include "tegula/exploration.h"
 #include "workload/attention_case.h"
 #include "workload/attention_check.h"
-#include "workload/attention_exploration.h"
 #include "workload/reruns.h"
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct AttentionReport {
   double forward_ms = 0;
   std::optional<double> backward_ms;
   std::optional<AttentionErrors> errors;
-  std::optional<AttentionExploration> exploration; ///< simt only.
+  std::optional<Exploration> exploration; ///< simt only.
   std::optional<Reruns> reruns;
 };
 

@@ -53,7 +53,7 @@ Expected<Report> measure(const BenchOptions &options) {
   Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
   if (!opened)
     return opened.status();
-  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  TunedConfigurations tuned = tunedConfigurations(options.target, options.untuned);
   bench::Machine machine{opened->device, *opened->kernels, &tuned};
   bench::ProblemSet grid = problemGrid(options, opened->device->target().name);
 
@@ -81,7 +81,7 @@ Expected<bench::ServingReport> measureServing(const BenchOptions &options) {
   Expected<KernelDevice> opened = openKernelDevice(options.target, options.no_cache);
   if (!opened)
     return opened.status();
-  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  TunedConfigurations tuned = tunedConfigurations(options.target, options.untuned);
   bench::Machine machine{opened->device, *opened->kernels, &tuned};
   Progress progress;
   const bench::ServingOptions serving{.dtype = benchDType(options, opened->device->target().name),

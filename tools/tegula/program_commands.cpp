@@ -65,22 +65,6 @@ void addCompareOptions(CLI::App &command, CompareOptions &o) {
   command.footer(kCompareExamples);
 }
 
-Outcome tuneProgram(const TuneOptions &options) {
-  InterruptFlag flag;
-  Expected<TuningSetup> setup = makeTuningSetup(options.attention.target, options.attention.no_cache);
-  if (!setup)
-    return setup.status();
-  ProgramOptions program = options.program;
-  program.seed = options.attention.seed;
-  Expected<PlanTask> task = planTask(program, {}, *setup->compiler);
-  if (!task)
-    return task.status();
-  Progress progress;
-  return report(tuneOnce(*task, setup->machine, *setup->compiler, TuningStore(), tuningOptions(options, progress),
-                         storeOptions(options)),
-                options.files);
-}
-
 Outcome benchProgram(const BenchOptions &options) {
   InterruptFlag flag;
   Expected<TuningSetup> setup = makeTuningSetup(options.target, options.no_cache);

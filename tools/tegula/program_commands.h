@@ -4,8 +4,8 @@
 
 #include "bench_options.h"
 #include "exploration_options.h"
+#include "outcome.h"
 #include "program_options.h"
-#include "tune_options.h"
 
 #include <string>
 #include <vector>
@@ -30,8 +30,6 @@ struct CompareOptions {
 void addSimtOptions(CLI::App &command, SimtCommandOptions &options);
 void addCompareOptions(CLI::App &command, CompareOptions &options);
 
-/// Tunes a program, remembers the result, and prints it.
-Outcome tuneProgram(const TuneOptions &options);
 /// Times a program with given schedules, or with the one that plans have.
 Outcome benchProgram(const BenchOptions &options);
 /// Runs a program under many orders of lanes, and prints what was found.

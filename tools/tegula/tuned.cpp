@@ -7,11 +7,11 @@
 
 namespace tegula::tools {
 
-TunedSchedules tunedSchedules(std::string_view target, bool untuned) {
+TunedConfigurations tunedConfigurations(std::string_view target, bool untuned) {
   if (untuned)
     return {};
   Expected<TuningDevice> machine = tuningDevice(resolveTarget(target), *makeCompiler());
-  return machine ? TuningStore().schedules(*machine) : TunedSchedules();
+  return machine ? TuningStore().configurations(*machine) : TunedConfigurations();
 }
 
 } // namespace tegula::tools

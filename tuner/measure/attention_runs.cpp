@@ -58,8 +58,7 @@ Status AttentionRuns::load(size_t id, const Json &request) {
   Expected<Schedule> schedule = parseSchedule(request.at("schedule").get<std::string>());
   if (schedule)
     start(id, [task = task_, schedule = *schedule, &cache = cache_] {
-      TunedSchedules tuned;
-      tuned.add({task.program, problemClass(task.problem), shapeClass(task.shape), schedule});
+      const TunedConfigurations tuned = task.resultOf(schedule);
       return AttentionPlan::make(task.problemOfShape(), cache, {}, &tuned);
     });
   return schedule.status();

@@ -76,8 +76,6 @@ struct AttentionProblem {
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
 };
 
-class TunedSchedules;
-
 /// Returns the factor on the scores that a call's `scale` stands for: 1 / sqrt(head_dim) if it is 0.
 float scoreFactor(float scale, int head_dim) noexcept;
 
@@ -159,7 +157,8 @@ public:
   /// unsupported with the nearest problem that is supported. Otherwise returns errors of KernelCache::get, which name
   /// the kernel and the problem. Returns internal if a kernel has a parameter for which no launch has an argument.
   static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
-                                      const Schedule &schedule = {}, const TunedSchedules *tuned = nullptr) noexcept;
+                                      const Schedule &schedule = {},
+                                      const TunedConfigurations *tuned = nullptr) noexcept;
 
   /// Returns the bytes of workspace that a launch needs; often 0. Returns resource_exhausted if 63 bits cannot hold the
   /// number.
@@ -201,7 +200,7 @@ struct KernelConfig {
 /// Returns the recipe from which make() compiles a program on a target. No size in `config` is 0. Returns
 /// invalid_argument as make() does.
 Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                               const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
+                               const Schedule &given = {}, const TunedConfigurations *tuned = nullptr) noexcept;
 
 /// A kernel of a plan before it is compiled.
 struct RecordedKernel {
@@ -211,7 +210,7 @@ struct RecordedKernel {
 
 /// Resolves and records a program. Errors of recording name the program and the problem.
 Expected<RecordedKernel> recordKernel(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                      const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
+                                      const Schedule &given = {}, const TunedConfigurations *tuned = nullptr) noexcept;
 
 /// Returns the programs of a plan in the order in which they run: those of the forward pass, then of the backward pass.
 std::vector<std::string_view> programsOf(const AttentionProblem &problem);

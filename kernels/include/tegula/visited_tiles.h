@@ -33,6 +33,6 @@ struct VisitedTiles {
 /// Returns invalid_argument if the problem's algorithm is not flash2, and the errors of make() and makeLists().
 Expected<VisitedTiles> visitedTiles(const AttentionProblem &problem, Pass pass, const AttentionLists &call,
                                     KernelCache &cache, Device &device, const Schedule &given = {},
-                                    const TunedSchedules *tuned = nullptr) noexcept;
+                                    const TunedConfigurations *tuned = nullptr) noexcept;
 
 } // namespace tegula

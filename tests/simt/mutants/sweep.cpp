@@ -227,7 +227,7 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   std::vector<std::unique_ptr<Explored>> explored;
   std::vector<SimtRun> runs;
   for (const AttentionRun &run : made) {
-    explored.push_back(tools::exploredAttention(run, attention.problem.backward));
+    explored.push_back(std::make_unique<tools::ExploredAttention>(run, attention.problem.backward));
     runs.push_back(tools::runOf(*explored.back(), *simt));
   }
   std::vector<Mutant> mutants;

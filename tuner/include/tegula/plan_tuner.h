@@ -2,7 +2,7 @@
 // The autotuner of described kernels: measures the configurations of one kernel of a plan, and returns the fastest.
 //
 //   PlanTask task{.plan = spec, .inputs = {.sizes = {{"m", 4096}, {"n", 4096}, {"k", 4096}}}};
-//   Expected<PlanTuning> tuning = tune(task, *machine, *compiler, {.budget_seconds = 20});
+//   Expected<Tuning> tuning = tune(task, *machine, *compiler, {.budget_seconds = 20});
 //
 // Candidates are compared with a reference of the user's, or with what the plan computes on the cores of this machine
 // without tuning.
@@ -34,22 +34,10 @@ struct PlanTask {
 /// f16 or if a product rounds its operands to tf32, and 2^-16 otherwise.
 double usualTolerance(const PlanSpec &plan);
 
-struct PlanTuning : SearchResult {
-  std::string kernel;
-  std::string kernel_class; ///< tuningClass() of the kernel.
-  Sizes sizes;              ///< The sizes of the task's inputs.
-};
-
 /// Tunes a kernel in the calling thread. With TuningOptions::given, times these configurations only. Returns the errors
 /// of Plan::make for a task that cannot be run, and internal if the process that measures does not work at all. A
 /// candidate that fails is no error.
-Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
-                          const TuningOptions &options = {});
-
-// As those of tuner.h. Tunables come before the fields of the schedule.
-std::string toTable(const PlanTuning &tuning);
-std::string toJson(const PlanTuning &tuning);
-std::string toHtml(const PlanTuning &tuning);
-Expected<PlanTuning> parsePlanTuning(const std::string &json);
+Expected<Tuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                      const TuningOptions &options = {});
 
 } // namespace tegula

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Searches: candidates that are compiled, compared with a reference, and timed until the fastest is known. What tunings
-// of attention (tuner.h) and of described kernels (plan_tuner.h) have in common.
+// Searches: candidates that are compiled, compared with a reference, and timed until the fastest is known. Tunings of
+// attention (tuner.h) and of described kernels (plan_tuner.h) differ in their tasks only.
 //
 // A model of registers, shared memory and occupancy may rule candidates out. The rest are compiled in parallel,
 // checked, and timed in interleaved laps with cold caches; a candidate that has lost is not timed again. Candidates run
@@ -68,7 +68,7 @@ struct Candidate {
   double ms = 0;          ///< Median of the samples; 0 if there are none.
   double fastest_ms = 0;
   int samples = 0;
-  std::optional<double> clock_mhz = {}, watts = {}; ///< Averages over its windows, if NVML told (SearchResult::given).
+  std::optional<double> clock_mhz = {}, watts = {}; ///< Averages over its windows, if NVML told (Tuning::given).
   Sizes tunables = {};                              ///< Values of the tunables of a described kernel.
 
   bool timed() const { return samples > 0; }
@@ -83,9 +83,14 @@ struct Exhaustive {
   std::optional<size_t> best = {};
 };
 
-/// The candidates of a search with their figures, and the fastest of them.
-struct SearchResult {
-  TuningDevice machine;
+/// The candidates of a search with their figures, and the fastest of them. They hold for a kernel with some sizes on a
+/// machine.
+struct Tuning {
+  std::string kernel = {};       ///< The name of the kernel, or of the program of attention.
+  std::string kernel_class = {}; ///< As in TunedConfiguration.
+  Sizes sizes = {};              ///< All sizes of the plan.
+  std::string task = {};         ///< The TuningTask as JSON; empty for a described kernel.
+  TuningDevice machine = {};
   /// The first has the configuration that would be used without tuning, unless `given`.
   std::vector<Candidate> candidates = {};
   std::optional<size_t> best = {};           ///< Index of the fastest candidate that is right; none if none was timed.
@@ -111,7 +116,26 @@ struct SearchResult {
 /// Returns true if `a` says more than `b` about the same problem on the same machine. A result that was not stopped is
 /// better than one that was. Then one whose winner was timed to the end is better than one whose winner was not. Of two
 /// that were not timed to the end, the one with more samples of its winner is better.
-bool isBetter(const SearchResult &a, const SearchResult &b);
+bool isBetter(const Tuning &a, const Tuning &b);
+
+/// Returns a table of the candidates that were timed to the end, one of those with few samples, and the number of
+/// candidates in each state. The fastest come first. Tunables come before the fields of the schedule.
+std::string toTable(const Tuning &tuning);
+std::string toJson(const Tuning &tuning);
+/// Returns a page for a browser: tables of the times over the first two fields that differ, such as block_m and
+/// block_n, coloured by speed. There is one table for each choice of the other fields.
+std::string toHtml(const Tuning &tuning);
+
+/// Parses a result of toJson, without the limits of the machine. The error invalid_argument says what is wrong with the
+/// text.
+Expected<Tuning> parseTuning(const std::string &json);
+
+// Names of earlier versions.
+using SearchResult [[deprecated("use Tuning")]] = Tuning;
+using PlanTuning [[deprecated("use Tuning")]] = Tuning;
+[[deprecated("use parseTuning")]] inline Expected<Tuning> parsePlanTuning(const std::string &json) {
+  return parseTuning(json);
+}
 
 struct TuningProgress {
   std::string_view activity; ///< "compiling and checking" or "timing".

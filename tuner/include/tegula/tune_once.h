@@ -2,6 +2,8 @@
 // Tuning that remembers: what the store knows is not measured again, and what is measured is kept.
 #pragma once
 
+#include "tegula/plan_tuner.h"
+#include "tegula/tuner.h"
 #include "tegula/tuning_store.h"
 
 #include <chrono>
@@ -19,13 +21,12 @@ struct StoreOptions {
 
 /// Returns the result for the task and its sizes from the store. If there is none, or it was stopped, tunes and saves
 /// what it finds. A `compiler` of makeCachingCompiler() compiles no candidate again after an interruption. Returns the
-/// errors of tune(). That a result cannot be kept is no error: SearchResult::store_error says why.
+/// errors of tune(). That a result cannot be kept is no error: Tuning::store_error says why.
 Expected<Tuning> tuneOnce(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                           const TuningStore &store, const TuningOptions &options = {}, const StoreOptions &stored = {});
 /// If the kernel has several named programs, keeps the result also for the fastest of them alone, so that a host finds
 /// it that has no other.
-Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
-                              const TuningStore &store, const TuningOptions &options = {},
-                              const StoreOptions &stored = {});
+Expected<Tuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                          const TuningStore &store, const TuningOptions &options = {}, const StoreOptions &stored = {});
 
 } // namespace tegula

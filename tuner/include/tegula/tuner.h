@@ -31,27 +31,13 @@ struct TuningTask {
 
   /// Returns the problem with `shape` as its expected lengths.
   AttentionProblem problemOfShape() const;
-};
-
-struct Tuning : SearchResult {
-  TuningTask task;
+  /// Returns a result with which a plan of this problem has a schedule.
+  TunedConfigurations resultOf(const Schedule &schedule) const;
 };
 
 /// Tunes a task in the calling thread. Returns invalid_argument or Unsupported for a task that cannot be tuned. Returns
 /// internal if the process that measures does not work at all. A candidate that fails is no error.
 Expected<Tuning> tune(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                       const TuningOptions &options = {});
-
-/// Returns a table of the candidates that were timed to the end, one of those with few samples, and the number of
-/// candidates in each state. The fastest come first.
-std::string toTable(const Tuning &tuning);
-std::string toJson(const Tuning &tuning);
-/// Returns a page for a browser: tables of the times over the first two fields that differ, such as block_m and
-/// block_n, coloured by speed. There is one table for each choice of the other fields.
-std::string toHtml(const Tuning &tuning);
-
-/// Parses a result of toJson, without the limits of the machine. The error invalid_argument says what is wrong with the
-/// text.
-Expected<Tuning> parseTuning(const std::string &json);
 
 } // namespace tegula

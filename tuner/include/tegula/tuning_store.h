@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Results of the tuners on disk: one file of JSON for each program, problem, class of shapes, device, driver and
-// compiler.
+// Results of searches on disk: one file of JSON for each kernel, class, sizes, device, driver and compiler.
 #pragma once
 
-#include "tegula/plan_tuner.h"
+#include "tegula/search.h"
+#include "tegula/tuned_configurations.h"
 #include "tegula/tuner.h"
 
 #include <chrono>
@@ -26,15 +26,14 @@ public:
   /// no winner, or if the old result is better (isBetter) and stays, also if another process has just written it. The
   /// error resource_exhausted names the directory if it cannot be written to.
   Expected<bool> save(const Tuning &tuning) const;
-  Expected<bool> save(const PlanTuning &tuning) const;
   /// Returns the error that save() would return for every result.
   Status checkWritable() const;
 
-  /// Returns the result for exactly this key. A file that cannot be read does not count.
+  /// Returns the result for exactly this key: the kernel, its class and the sizes, rounded up to powers of two. A file
+  /// that cannot be read does not count.
+  std::optional<Tuning> find(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
+                             const TuningDevice &machine) const;
   std::optional<Tuning> find(const TuningTask &task, const TuningDevice &machine) const;
-  /// The key is the kernel, its class (tuningClass) and the sizes, rounded up to powers of two.
-  std::optional<PlanTuning> find(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
-                                 const TuningDevice &machine) const;
 
   /// Keeps other processes of this user from tuning on the machine as long as the returned object lives, because two
   /// tunings would disturb each other's times. Waits at most `patience`, or until `stopped` returns true, and then goes
@@ -44,8 +43,10 @@ public:
 
   /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
   /// which memory does not suffice.
-  TunedSchedules schedules(const TuningDevice &machine) const noexcept;
   TunedConfigurations configurations(const TuningDevice &machine) const noexcept;
+  [[deprecated("use configurations")]] TunedConfigurations schedules(const TuningDevice &machine) const noexcept {
+    return configurations(machine);
+  }
 
 private:
   std::filesystem::path folder_;

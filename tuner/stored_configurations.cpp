@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the schedules of the store for hosts, without the figures of every candidate. Files are parsed as events,
+// Reads the configurations of the store for hosts, without the figures of every candidate. Files are parsed as events,
 // because destroying a tree of nlohmann::json takes memory, and ends the process if there is none.
 #include "store_files.h"
 #include "tegula/cache_directory.h"
@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The strings and whole numbers of an object and of the objects in it, by their paths ("class.heads"). Members of
-/// arrays do not count.
+/// The strings and whole numbers of an object and of the objects in it, by their paths ("class.sizes.heads"). Members
+/// of arrays do not count.
 class Members final : public nlohmann::json_sax<json> {
 public:
   /// Parses a text. Returns false for anything but one complete value.
@@ -97,19 +97,6 @@ TuningDevice machineOf(const Members &members) {
           .compiler = members.string("compiler")};
 }
 
-std::optional<TunedSchedule> scheduleOf(const Members &members) {
-  const Expected<Schedule> schedule = parseSchedule(members.string("schedule"));
-  if (!schedule || members.string("class.program").empty())
-    return std::nullopt;
-  return TunedSchedule{.program = members.string("class.program"),
-                       .problem = members.string("class.problem"),
-                       .shape = {.heads = members.number("class.heads"),
-                                 .query_heads_per_kv_head = members.number("class.query_heads_per_kv_head"),
-                                 .seqlen_q = members.number("class.seqlen_q"),
-                                 .seqlen_k = members.number("class.seqlen_k")},
-                       .schedule = *schedule};
-}
-
 /// A result of a kernel without tunables has a schedule only.
 std::optional<TunedConfiguration> configurationOf(const Members &members) {
   if (members.string("class.kernel").empty())
@@ -121,8 +108,8 @@ std::optional<TunedConfiguration> configurationOf(const Members &members) {
                                 members.string(members.string("configuration").empty() ? "schedule" : "configuration")};
 }
 
-/// Calls visit(members) for each result of a machine.
-template <class Visit> void forEachResult(const fs::path &path, const TuningDevice &machine, Visit visit) {
+/// Adds the results of a machine.
+void collect(const fs::path &path, const TuningDevice &machine, TunedConfigurations &all) {
   const std::optional<Folder> folder = tuning::openStore(path);
   if (!folder)
     return;
@@ -132,22 +119,9 @@ template <class Visit> void forEachResult(const fs::path &path, const TuningDevi
     Members members;
     if (text && members.read(*text) && members.number("format") == tuning::kFormat &&
         tuning::isSame(machineOf(members), machine))
-      visit(members);
+      if (std::optional<TunedConfiguration> tuned = configurationOf(members))
+        all.add(std::move(*tuned));
   }
-}
-
-/// Collects what `of` makes of the results of a machine. If memory runs out, plans have what was read so far.
-template <class All, class Of> All collected(const fs::path &path, const TuningDevice &machine, Of of) noexcept {
-  All all;
-  try {
-    forEachResult(path, machine, [&](const Members &members) {
-      if (auto entry = of(members))
-        all.add(std::move(*entry));
-    });
-  } catch (...) {
-    return all;
-  }
-  return all;
 }
 
 } // namespace
@@ -157,12 +131,13 @@ fs::path TuningStore::userDirectory() {
   return cache.empty() ? fs::path() : fs::path(cache) / "schedules";
 }
 
-TunedSchedules TuningStore::schedules(const TuningDevice &machine) const noexcept {
-  return collected<TunedSchedules>(folder_, machine, scheduleOf);
-}
-
 TunedConfigurations TuningStore::configurations(const TuningDevice &machine) const noexcept {
-  return collected<TunedConfigurations>(folder_, machine, configurationOf);
+  TunedConfigurations all;
+  try {
+    collect(folder_, machine, all);
+  } catch (...) { // Memory ran out. Plans have what was read so far.
+  }
+  return all;
 }
 
 } // namespace tegula
