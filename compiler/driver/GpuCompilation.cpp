@@ -99,7 +99,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
   if (!request_.target.features.empty())
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
-  for (StringRef written : {StringRef(tile::chosen), StringRef(cuda::kNeighbours)})
+  for (StringRef written : {tile::chosen, cuda::kNeighbours, cuda::kHasWgmma})
     module->removeAttr(written); // Only the compiler writes them.
   const Schedule own = tile::ownSchedule(module);
   given_ = filled(request_.schedule, own);

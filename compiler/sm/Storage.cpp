@@ -61,9 +61,10 @@ SharedType tegula::sm::additionBuffer(RankedTensorType tile) {
   return SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), kPanelBytes);
 }
 
-std::optional<int64_t> tegula::sm::limitOfColumns(RankedTensorType tile) {
+IntegerAttr tegula::sm::limitOfColumns(RankedTensorType tile) {
   const int64_t columns = tile.getDimSize(1);
-  return additionBuffer(tile).getShape()[1] > columns ? std::optional(columns) : std::nullopt;
+  const bool hasPadding = additionBuffer(tile).getShape()[1] > columns;
+  return hasPadding ? Builder(tile.getContext()).getI64IntegerAttr(columns) : IntegerAttr();
 }
 
 /// Returns the layout in which lanes address the four 8 x 8 matrices of a block: down the rows first, or, with

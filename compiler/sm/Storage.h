@@ -27,9 +27,9 @@ std::optional<Fragments> operandFragments(LayoutAttr layout);
 /// Returns the buffer from which TMA can add the tile to memory, warp by warp; null if TMA cannot. The tile is f32
 /// accumulators of `sm.wgmma`, of which each warp has whole panels or all columns. The buffer has whole panels.
 SharedType additionBuffer(mlir::RankedTensorType tile);
-/// Returns the number of columns that TMA may see of a tensor to which it adds the tile from such a buffer; none if it
+/// Returns the number of columns that TMA may see of a tensor to which it adds the tile from such a buffer; null if it
 /// may see all. The columns end with the tile if the buffer has more. Such a tile begins at column 0.
-std::optional<int64_t> limitOfColumns(mlir::RankedTensorType tile);
+mlir::IntegerAttr limitOfColumns(mlir::RankedTensorType tile);
 
 /// Returns the 16 bytes whose address each lane gives to ldmatrix.x4, for the first 16 x 16 block of its warp.
 /// Coordinates are those of the tile as it is stored. The four 32-bit registers that a lane receives are operands of

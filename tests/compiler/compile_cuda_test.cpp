@@ -297,6 +297,30 @@ TEST(CompileCuda, AnArtifactHasTheScheduleThatTheCompilerChose) {
   same.schedule = *parseSchedule(artifact->schedule);
   EXPECT_EQ(compile(same)->text, artifact->text);
   EXPECT_EQ(parseArtifact(serialize(*artifact))->schedule, artifact->schedule);
+  r.emit = "tile";
+  EXPECT_EQ(compile(r)->schedule, artifact->schedule);
+}
+
+TEST(CompileCuda, AScheduleIsCheckedForEachText) {
+  CompileRequest r = request(kLoop);
+  r.target.arch = "sm_90";
+  r.schedule.roles = Roles::load;
+  r.emit = "tile";
+  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a and sm_100a have instructions for");
+}
+
+TEST(CompileCuda, AProgramCannotSayWhatTheCompilerChose) {
+  std::string program = kLoop;
+  const std::string version = "tile.version = 1 : i64";
+  program.replace(program.find(version), version.size(),
+                  version + ", tile.chosen = [3], tile.neighbours = 1 : i64, tile.has_wgmma = true");
+  CompileRequest r = request(program);
+  r.target.arch = "sm_80";
+  r.emit = "ptx";
+  const Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  r.program = kLoop;
+  EXPECT_EQ(artifact->text, compile(r)->text);
 }
 
 TEST(CompileCuda, TheOrderOfALoopIsAText) {

@@ -101,7 +101,8 @@ static Value fits(LocBuilder &b, tile::AtomicAddOp add, bool byRole) {
   if (loop && !byRole && llvm::all_of(limits, isBefore))
     b.setInsertionPoint(loop);
   return sm::FitsOp::create(b, tile::rootOf(add.getView()), limits, sm::additionBuffer(add.getTile().getType()),
-                            /*rows_of_warp=*/IntegerAttr(), limitOfColumns(add), sm::hasEnd(add.getView()));
+                            /*rows_of_warp=*/IntegerAttr(), sm::limitOfColumns(add.getTile().getType()),
+                            sm::hasEnd(add.getView()));
 }
 
 /// Returns the additions that one role makes for all warps: those in turns, and others if no loop overlaps its
@@ -163,8 +164,9 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
       auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
       sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
       sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
-      auto byTma = sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()), limitOfColumns(add),
-                                        tile::rootOf(add.getView()), at.getCoordinates());
+      auto byTma = sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()),
+                                        sm::limitOfColumns(add.getTile().getType()), tile::rootOf(add.getView()),
+                                        at.getCoordinates());
       tile::inheritAttributes(byTma, add);
     });
   }

@@ -119,7 +119,7 @@ private:
   /// Starts the additions, and releases the slot when TMA has read it.
   void start(Value tile, const Words &words) {
     RankedTensorType type = add_.getTile().getType();
-    sm::TmaAddOp::create(b_, tile, sm::layoutOf(type), limitOfColumns(add_), tensor_, words.coordinates);
+    sm::TmaAddOp::create(b_, tile, sm::layoutOf(type), sm::limitOfColumns(type), tensor_, words.coordinates);
     sm::TmaStoreWaitOp::create(b_, tile, IntegerAttr());
     sm::BarrierOp::create(b_, /*warp=*/true);
     release();
@@ -177,11 +177,6 @@ static sm::RoleRef addRole(sm::RolesOp roles) {
     more.getBodies()[role.number()].takeBody(role.body());
   roles.erase();
   return sm::rolesOf(more).back();
-}
-
-IntegerAttr cuda::limitOfColumns(tile::AtomicAddOp add) {
-  const std::optional<int64_t> limit = sm::limitOfColumns(add.getTile().getType());
-  return limit ? Builder(add.getContext()).getI64IntegerAttr(*limit) : IntegerAttr();
 }
 
 //===-- Channel --------------------------------------------------------------------------------------------------===//

@@ -8,9 +8,6 @@
 
 namespace tegula::cuda {
 
-/// Returns the number of columns that TMA may see of the tensor; null if it may see all.
-mlir::IntegerAttr limitOfColumns(tile::AtomicAddOp add);
-
 /// Makes the channel through which the role of `add` hands tiles of its form to the role that adds.
 sm::ChannelOp makeChannelToAdder(tile::AtomicAddOp add);
 

@@ -49,8 +49,7 @@ public:
   static constexpr int64_t kWarpgroups = 2;
 
   explicit SharedProducts(ModuleOp module) {
-    for (auto function : module.getOps<func::FuncOp>())
-      plannings_.try_emplace(function, function, kWarpgroups);
+    module.walk([&](func::FuncOp function) { plannings_.try_emplace(function, function, kWarpgroups); });
   }
 
   /// Returns why warpgroups do not share a product; empty if they do.
@@ -83,8 +82,7 @@ constexpr int64_t kMostAccumulators = 192;
 /// The same with overlap=pingpong, where they include the probabilities that an MMA reads from registers.
 constexpr int64_t kMostWithPingpong = 208;
 
-/// Returns the accumulators of products whose results have no padding.
-Accumulators accumulatorsOf(ArrayRef<Product> products) {
+Accumulators unpaddedAccumulators(ArrayRef<Product> products) {
   return Accumulators(products, [](const Product &product) { return product.type.getNumElements(); });
 }
 
@@ -180,7 +178,7 @@ std::optional<Schedule> inOrder(Schedule schedule, ArrayRef<Product> products) {
 class HopperChoice {
 public:
   HopperChoice(ModuleOp module, ArrayRef<Product> products, const Schedule &given)
-      : module_(module), products_(products), accumulators_(accumulatorsOf(products)), given_(given) {}
+      : module_(module), products_(products), accumulators_(unpaddedAccumulators(products)), given_(given) {}
 
   /// Sets the schedule, unless there are obstacles. Given roles are kept in spite of them.
   void choose(ScheduleChoice &choice) {
@@ -320,7 +318,7 @@ bool demandsRoles(const Schedule &given) {
 
 ScheduleChoice chooseSchedule(ModuleOp module, const Schedule &given) {
   const SmallVector<Product> products = hotProducts(module);
-  const Accumulators accumulators = accumulatorsOf(products);
+  const Accumulators accumulators = unpaddedAccumulators(products);
   const int64_t instances = instancesOf(given);
   const bool mayHaveRoles = tile::isOn(module, kHasWgmma) && given.roles != Roles::none;
   ScheduleChoice choice;
