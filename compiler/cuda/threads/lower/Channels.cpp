@@ -84,6 +84,24 @@ template <class Op> static bool waitForSlot(Threads &t, Op op) {
   return true;
 }
 
+/// Returns the tile that an acquire of the slot that `op` fills has given, or null. Its addresses are computed once,
+/// also if both sides of a test fill the slot.
+template <class Op> static Value acquiredTile(Op op) {
+  for (Operation *user : op.getChannel().getUsers()) {
+    auto acquire = dyn_cast<sm::ProducerAcquireOp>(user);
+    Operation *inBlock = acquire ? acquire->getBlock()->findAncestorOpInBlock(*op) : nullptr;
+    if (inBlock && acquire->isBeforeInBlock(inBlock) && acquire.getSlot() == op.getSlot())
+      return acquire.getTile();
+  }
+  return {};
+}
+
+/// Returns the address of the mbarrier of a slot that becomes full.
+template <class Op> static Value filledMbarrier(Threads &t, Op op) {
+  Value tile = acquiredTile(op);
+  return tile ? t.registers(tile).back() : fullMbarrier(t, op.getChannel(), op.getSlot());
+}
+
 /// Reads a table of pages before the wait for the slot, which hides the latency of memory.
 static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (t.lanes() != 1)
@@ -91,8 +109,9 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (!op.getTested() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
-  const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
-  Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
+  Value tile = acquiredTile(op);
+  const SharedPlace place = tile ? t.sharedPlace(tile) : slotOf(t, op.getChannel(), op.getSlot());
+  Value full = filledMbarrier(t, op);
   SmallVector<BoxCoordinates> boxes;
   if (sm::hasPages(op.getView()))
     boxes = boxesOf(t, op);
@@ -136,10 +155,13 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
-/// Waits for a slot of tiles, or of accumulators, which the lane may then access in tensor memory.
+/// Waits for a slot of tiles, or of accumulators, which the lane may then access in tensor memory. The tile is its
+/// address and that of its full mbarrier.
 static LogicalResult lower(Threads &t, sm::ProducerAcquireOp op) {
-  if (op.getTile())
-    t.define(op.getTile(), slotOf(t, op.getChannel(), op.getSlot()).address);
+  if (op.getTile()) {
+    Value address = slotOf(t, op.getChannel(), op.getSlot()).address;
+    t.define(op.getTile(), {address, fullMbarrier(t, op.getChannel(), op.getSlot())});
+  }
   if (waitForSlot(t, op) && !op.getTile())
     t.gpu.fenceTensorAfter();
   return success();
@@ -152,7 +174,7 @@ static LogicalResult lower(Threads &t, sm::WaitFullOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::ProducerCommitOp op) {
-  Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
+  Value full = filledMbarrier(t, op);
   op.getAfterProducts() ? t.gpu.commitTensor(full) : t.gpu.arrive(full, t.isElected());
   return success();
 }
