@@ -154,6 +154,10 @@ public:
   /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
   /// copies them.
   bool loadsByTma() const { return loadsByTma_; }
+  /// Returns true if only that lane runs this part. Otherwise its warp does.
+  bool isOneLane() const { return isOneLane_; }
+  /// Emits what that lane does.
+  void byOneLane(llvm::function_ref<void()> emit);
   /// Returns the kernel parameter that contains the tensor map.
   mlir::Value parameterOf(const TensorMap &map);
   /// Returns an i1: true if the runtime could make the tensor map.
@@ -187,7 +191,7 @@ private:
   mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
   std::optional<sm::RoleRef> role_;
-  bool loadsByTma_ = false;
+  bool loadsByTma_ = false, isOneLane_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
   int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
   std::optional<int64_t> scratchOffset_, sharedWordOffset_;

@@ -85,9 +85,28 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   return lowered;
 }
 
+/// Returns true if the lanes of the role's warp share the boxes of a tile.
+static bool lanesShareBoxes(const sm::RoleRef &role) {
+  WalkResult search = role.body().walk([](sm::ProducerLoadOp load) {
+    return cuda::sharesBoxes(load) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
+void Threads::byOneLane(function_ref<void()> emit) {
+  if (isOneLane_)
+    return emit();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(scf::IfOp::create(b, gpu.electLane()).thenBlock());
+  isOneLane_ = true;
+  emit();
+  isOneLane_ = false;
+}
+
 /// Lowers the program of a role. One lane executes a role in which a lane starts products. A second lane could come a
 /// whole round late to a slot, see the parity of a later phase, and wait forever. A role that loads tiles is lowered
-/// twice. With TMA, one lane loads all tiles. Without TMA, one warp copies the elements.
+/// twice. With TMA, one lane loads all tiles, and alone runs the role unless lanes share boxes. Without TMA, one warp
+/// copies the elements.
 LogicalResult Threads::lowerBody(const sm::RoleRef &role) {
   OpBuilder::InsertionGuard guardOfLane(b);
   if (role.hasProducts(sm::Issuer::lane))
@@ -97,12 +116,14 @@ LogicalResult Threads::lowerBody(const sm::RoleRef &role) {
   auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
   loadsByTma_ = true;
+  isOneLane_ = !lanesShareBoxes(role);
+  if (isOneLane_)
+    b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
   if (failed(lowerBlock(role.block())))
     return failure();
   b.setInsertionPointToStart(branch.elseBlock());
-  loadsByTma_ = false;
+  loadsByTma_ = isOneLane_ = false;
   return lowerBlock(role.block());
 }
 
@@ -277,12 +298,12 @@ static void loadBox(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value 
   SmallVector<BoxCoordinates> boxes;
   if (sm::hasPages(op.getView()))
     boxes = boxesOf(t, op);
-  waitForSlot(t, op);
+  t.byOneLane([&] { waitForSlot(t, op); });
   auto load = [&] { loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full); };
   auto copy = [&] {
     if (!op.getTmaOnly())
       copyVector(t, op, place, t.s.i32(0), /*lanes=*/1);
-    t.gpu.arrive(full, /*predicate=*/{});
+    t.byOneLane([&] { t.gpu.arrive(full, /*predicate=*/{}); });
   };
   if (op.getTmaOnly() || isVector(op))
     t.either(isBox(t, op), load, copy);
@@ -310,8 +331,10 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
                                "tma_only allows for";
   const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
   Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
-  if (t.loadsByTma()) {
+  if (t.loadsByTma() && sharesBoxes(op)) {
     loadBox(t, op, place, full);
+  } else if (t.loadsByTma()) {
+    t.byOneLane([&] { loadBox(t, op, place, full); });
   } else if (!op.getTmaOnly()) {
     loadElements(t, op, place, full);
   } else {
@@ -396,9 +419,9 @@ static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
 
 //===-- Work indices ---------------------------------------------------------------------------------------------===//
 
-/// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
+/// Draws the work index: by the lane that loads by TMA, or by the first lane of a warp.
 static LogicalResult lower(Threads &t, sm::ProduceWorkOp op) {
-  Value counter = t.view(op.getCounter()).base, isElected = t.loadsByTma() ? Value() : t.isFirstLane();
+  Value counter = t.view(op.getCounter()).base, isElected = t.isOneLane() ? Value() : t.isFirstLane();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);
