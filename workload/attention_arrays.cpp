@@ -48,9 +48,21 @@ Status read(Device &device, const std::vector<DeviceTensor> &tensors, std::vecto
   return {};
 }
 
+bool isInPages(const AttentionData &data, const Member &member) {
+  return data.attention().pages && (member.array == &AttentionArrays::k || member.array == &AttentionArrays::v);
+}
+
+/// Returns the shape of an array.
+std::vector<int64_t> shapeOf(const AttentionData &data, const Member &member) {
+  std::vector<int64_t> shape = (data.tensors().*member.tensor).shape();
+  if (isInPages(data, member))
+    shape = {1, shape[1], data.attention().shape.seqlen_k, shape[3]};
+  return shape;
+}
+
 Status save(const std::string &folder, const std::string &name, const std::vector<float> &values,
-            const DeviceTensor &tensor) {
-  return saveNpy(std::filesystem::path(folder) / (name + ".npy"), values, tensor.shape());
+            const std::vector<int64_t> &shape) {
+  return saveNpy(std::filesystem::path(folder) / (name + ".npy"), values, shape);
 }
 
 Status saveVariant(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward) {
@@ -58,11 +70,11 @@ Status saveVariant(const std::string &folder, const AttentionArrays &arrays, con
   size_t gradient = 0;
   for (size_t n = 0; n < arrays.variant.size(); ++n) {
     const VariantTensor &tensor = data.variant().tensors[n];
-    TEGULA_RETURN_IF_ERROR(save(folder, tensor.name, arrays.variant[n], tensors.variant[n]));
+    TEGULA_RETURN_IF_ERROR(save(folder, tensor.name, arrays.variant[n], tensors.variant[n].shape()));
     if (!backward || !tensor.wants_gradient)
       continue;
-    TEGULA_RETURN_IF_ERROR(
-        save(folder, "d" + tensor.name, arrays.variant_gradients[gradient], tensors.variant_gradients[gradient]));
+    TEGULA_RETURN_IF_ERROR(save(folder, "d" + tensor.name, arrays.variant_gradients[gradient],
+                                tensors.variant_gradients[gradient].shape()));
     ++gradient;
   }
   return {};
@@ -76,7 +88,9 @@ Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
     Expected<std::vector<float>> values = download(data.device(), data.tensors().*member.tensor);
     if (!values)
       return values.status();
-    arrays.*member.array = std::move(*values);
+    arrays.*member.array = isInPages(data, member)
+                               ? data.attention().pages->gather(*values, (data.tensors().*member.tensor).shape()[3])
+                               : std::move(*values);
   }
   TEGULA_RETURN_IF_ERROR(read(data.device(), data.tensors().variant, arrays.variant));
   if (backward)
@@ -86,7 +100,7 @@ Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
 
 Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward) {
   for (const Member &member : members(data, backward))
-    TEGULA_RETURN_IF_ERROR(save(folder, member.name, arrays.*member.array, data.tensors().*member.tensor));
+    TEGULA_RETURN_IF_ERROR(save(folder, member.name, arrays.*member.array, shapeOf(data, member)));
   return saveVariant(folder, arrays, data, backward);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tensors of one attention problem on the host, exactly as the device holds them, in f32.
+// The tensors of one attention problem on the host, in f32: exactly as the device holds them, but keys and values in
+// pages in the order of their sequences.
 #pragma once
 
 #include "workload/attention_data.h"

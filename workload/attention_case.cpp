@@ -34,8 +34,11 @@ void setPacked(AttentionCase &attention, PackedSequences sequences) {
   attention.shape.seqlen_q = sequences.queries();
   attention.shape.seqlen_k = sequences.keys();
   attention.problem.causal = Causal::none;
-  attention.problem.variant = packedSequences();
+  attention.problem.variant = attention.problem.page_size == 0 ? packedSequences() : keyIntervals();
   attention.problem.expected = attention.shape;
+  if (attention.problem.page_size != 0)
+    attention.pages = std::make_shared<const CacheLayout>(lengthsOf(sequences.offsets_k), attention.shape.kv_heads,
+                                                          attention.problem.page_size, attention.seed);
   attention.packed = std::make_shared<const PackedSequences>(std::move(sequences));
   attention.variant_shapes.clear();
   for (const VariantTensor &tensor : attention.problem.variant.tensors)

@@ -4,6 +4,7 @@
 
 #include "oracle/inputs.h"
 #include "tegula/attention.h"
+#include "workload/cache_layout.h"
 #include "workload/checked_variant.h"
 #include "workload/given_blocks.h"
 #include "workload/packed_sequences.h"
@@ -45,9 +46,10 @@ struct AttentionCase {
   int64_t dropout_seed = 0, dropout_offset = 0; ///< The numbers of AttentionForward::dropout_state.
   std::shared_ptr<const GivenBlocks> blocks =
       {}; ///< The blocks that calls give, if the problem's block mask is `given`.
-  /// Sequences of which the only batch entry consists. The problem's variant is then documents(), and the problem has
-  /// no causal mask.
+  /// Sequences of which the only batch entry consists. The problem then has no causal mask. Its variant is
+  /// packedSequences(), or keyIntervals() if the problem has pages.
   std::shared_ptr<const PackedSequences> packed = {};
+  std::shared_ptr<const CacheLayout> pages = {}; ///< The pages of packed sequences, if the problem has pages.
   int64_t diagonal_offset = 0; ///< The number of AttentionForward::diagonal_offset, if the problem has it.
 };
 
@@ -58,7 +60,7 @@ AttentionShape attentionShape(const oracle::Shape &shape);
 /// Returns the causal mask that queries have, also in packed sequences.
 Causal causalOf(const AttentionCase &attention);
 
-/// Makes it a problem of packed sequences. Sets their sizes and the variant.
+/// Makes it a problem of packed sequences. Sets their sizes, the variant, and with a page size the pages.
 void setPacked(AttentionCase &attention, PackedSequences sequences);
 
 /// Floating-point operations by the convention of the FlashAttention papers: two matrix products forward, halved if

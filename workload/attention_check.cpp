@@ -219,6 +219,8 @@ std::vector<CheckedRun> sequencesOf(const AttentionCase &attention, const Attent
   for (size_t n = 0; n + 1 < q.size(); ++n) {
     AttentionCase sequence = attention;
     sequence.packed = {};
+    sequence.pages = {};
+    sequence.problem.page_size = 0;
     sequence.problem.causal = causalOf(attention);
     sequence.problem.variant = {};
     sequence.shape.seqlen_q = q[n + 1] - q[n];

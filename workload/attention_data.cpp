@@ -50,7 +50,10 @@ std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &atte
   const AttentionShape &s = attention.shape;
   std::vector<int64_t> q = {s.batch, s.heads, s.seqlen_q, problem.head_dim};
   std::vector<int64_t> k = {s.batch, s.kv_heads, s.seqlen_k, problem.head_dim};
-  std::vector<int64_t> v = {s.batch, s.kv_heads, s.seqlen_k, problem.value_dim};
+  if (attention.pages)
+    k = {attention.pages->pages(), s.kv_heads, problem.page_size, problem.head_dim};
+  std::vector<int64_t> v = k;
+  v.back() = problem.value_dim;
   std::vector<int64_t> o = {s.batch, s.heads, s.seqlen_q, problem.value_dim};
   std::vector<int64_t> lse = {s.batch, s.heads, s.seqlen_q};
   const RowGaps &gaps = attention.row_gaps;
@@ -74,6 +77,9 @@ std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &atte
     result.push_back({t.sinks, f32, {s.heads}});
   if (problem.sinks && problem.backward)
     result.push_back({t.d_sinks, f32, {s.heads}});
+  if (attention.pages)
+    for (DeviceTensor *tensor : {&t.page_table, &t.page_lengths})
+      result.push_back({*tensor, i32, {attention.pages->usedPages()}});
   return result;
 }
 
@@ -222,10 +228,23 @@ Status AttentionData::spoilOutputs() const {
   return {};
 }
 
+Status AttentionData::spoilUnusedRows() const {
+  if (!attention_.pages)
+    return {};
+  for (const DeviceTensor *tensor : {&tensors_.k, &tensors_.v}) {
+    Expected<std::vector<float>> pool = download(*device_, *tensor);
+    if (!pool)
+      return pool.status();
+    TEGULA_RETURN_IF_ERROR(upload(*device_, attention_.pages->spoilUnused(*pool, tensor->shape().back()), *tensor));
+  }
+  return {};
+}
+
 int64_t AttentionData::bytes() const {
   int64_t sum = workspace_.bytes();
   const AttentionTensors &t = tensors_;
-  for (const DeviceTensor *tensor : {&t.q, &t.k, &t.v, &t.o, &t.lse, &t.d_o, &t.dq, &t.dk, &t.dv, &t.sinks, &t.d_sinks})
+  for (const DeviceTensor *tensor : {&t.q, &t.k, &t.v, &t.o, &t.lse, &t.d_o, &t.dq, &t.dk, &t.dv, &t.sinks, &t.d_sinks,
+                                     &t.page_table, &t.page_lengths})
     sum += tensor->memory.bytes();
   for (const std::vector<DeviceTensor> *tensors : {&t.variant, &t.variant_gradients})
     for (const DeviceTensor &tensor : *tensors)
@@ -246,7 +265,9 @@ Status AttentionData::forward(const AttentionPlan &plan) const {
                         .block_mask = blockMaskTensors(t),
                         .dropout_state = t.dropout_state.view,
                         .sinks = t.sinks.view,
-                        .diagonal_offset = t.diagonal_offset.view};
+                        .diagonal_offset = t.diagonal_offset.view,
+                        .page_table = t.page_table.view,
+                        .page_lengths = t.page_lengths.view};
   return plan.forward(call, {workspace_.data(), workspace_.bytes()});
 }
 

@@ -18,6 +18,7 @@ struct AttentionTensors {
   std::vector<DeviceTensor> blocks;            ///< As BlockMaskTensors, or empty.
   DeviceTensor diagonal_offset;                ///< Empty unless the problem has one.
   DeviceTensor sinks, d_sinks;                 ///< Empty unless the problem has sinks, and d_sinks a backward pass.
+  DeviceTensor page_table, page_lengths;       ///< Empty unless the problem has pages.
 };
 
 /// Returns the lists of a call that gives blocks; without given blocks, none.
@@ -39,6 +40,8 @@ public:
 
   /// Fills what a plan writes with NaN.
   Status spoilOutputs() const;
+  /// Fills the rows of pages with NaN that are no key of a sequence.
+  Status spoilUnusedRows() const;
 
   Device &device() const { return *device_; }
   const AttentionTensors &tensors() const { return tensors_; }

@@ -15,7 +15,7 @@ Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::s
     return plan.status();
   std::optional<PackedIntervals> intervals;
   if (attention.packed) {
-    Expected<PackedIntervals> made = PackedIntervals::make(*attention.packed, *device, cache);
+    Expected<PackedIntervals> made = PackedIntervals::make(attention, *device, cache);
     if (!made)
       return made.status();
     intervals = std::move(*made);
@@ -29,7 +29,7 @@ Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::s
 
 Status AttentionRun::forward() const {
   if (intervals_)
-    TEGULA_RETURN_IF_ERROR(intervals_->launch(tensors().variant));
+    TEGULA_RETURN_IF_ERROR(intervals_->launch(tensors()));
   return data_.forward(plan_);
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace tegula::tools {
 namespace {
@@ -92,15 +93,11 @@ Expected<DecodeRun> DecodeRun::make(const DecodeCase &decode, std::shared_ptr<De
   return run;
 }
 
-DecodeCase DecodeRun::ofPrefix(DecodeCase decode) {
-  decode.lengths = {int32_t(decode.prefix)};
-  decode.problem.prefix = false;
-  return decode;
-}
-
-DecodeCase DecodeRun::ofValues(DecodeCase decode) {
-  decode.seed += decode.problem.page_table_v;
-  return decode;
+CacheLayout DecodeRun::layoutOf(const DecodeCase &decode, uint64_t seed) {
+  std::vector<int32_t> lengths = decode.lengths;
+  if (decode.problem.prefix && decode.problem.page_size != 0)
+    lengths.push_back(int32_t(decode.prefix));
+  return {std::move(lengths), decode.kv_heads, decode.problem.page_size, seed};
 }
 
 std::vector<int32_t> DecodeRun::lengths() const {

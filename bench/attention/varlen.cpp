@@ -24,6 +24,7 @@ struct Varlen {
   int64_t heads = 16, kv_heads = 16;
   int head_dim = 128;
   Causal causal = Causal::bottom_right;
+  int page_size = 0; ///< The keys of a page, in the forward pass only; 0: no pages.
 };
 
 constexpr Varlen kProblems[] = {
@@ -32,6 +33,8 @@ constexpr Varlen kProblems[] = {
     {", 64 columns", 16384, 1024, 32, 32, 64},
     {"", 65536, 3072},
     {", grouped heads", 65536, 3072, 32, 8},
+    {", pages of 16", 65536, 3072, 16, 16, 128, Causal::bottom_right, 16},
+    {", pages of 64", 65536, 3072, 16, 16, 128, Causal::bottom_right, 64},
 };
 
 /// Returns a problem that a machine without a GPU computes in a short time.
@@ -48,7 +51,8 @@ AttentionCase caseOf(const Varlen &problem, DType dtype) {
                       .head_dim = problem.head_dim,
                       .value_dim = problem.head_dim,
                       .causal = problem.causal,
-                      .backward = true},
+                      .backward = problem.page_size == 0,
+                      .page_size = problem.page_size},
           .shape = {.batch = 1, .heads = problem.heads, .kv_heads = problem.kv_heads},
           .scale = float(1 / std::sqrt(double(problem.head_dim)))};
 }
@@ -64,9 +68,12 @@ Status check(const Machine &machine, const AttentionCase &attention) {
   Expected<AttentionRun> run = AttentionRun::make(attention, machine.device, machine.cache, machine.tuned);
   if (!run)
     return run.status();
+  const bool backward = attention.problem.backward;
+  TEGULA_RETURN_IF_ERROR(run->data().spoilUnusedRows());
   TEGULA_RETURN_IF_ERROR(run->forward());
-  TEGULA_RETURN_IF_ERROR(run->backward());
-  Expected<tools::AttentionArrays> arrays = readArrays(run->data(), true);
+  if (backward)
+    TEGULA_RETURN_IF_ERROR(run->backward());
+  Expected<tools::AttentionArrays> arrays = readArrays(run->data(), backward);
   return arrays ? verdict(checkAttention(attention, *arrays)) : arrays.status();
 }
 
@@ -82,13 +89,14 @@ ServingRow rowOf(const std::string &name, const Row &packed, const Row &equal) {
           .failed = bad.failed};
 }
 
-/// Appends the rows of both passes.
+/// Appends the rows of all passes.
 void measure(const Machine &machine, const std::string &name, const AttentionCase &plain,
              const std::vector<int32_t> &lengths, double seconds, std::vector<ServingRow> &rows) {
   const auto count = int64_t(lengths.size());
   const int64_t length = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}) / count;
   const AttentionCase ofPacked = packed(plain, lengths);
   AttentionCase equal = plain;
+  equal.problem.page_size = 0;
   equal.shape.batch = count;
   equal.shape.seqlen_q = equal.shape.seqlen_k = length;
   equal.problem.expected = equal.shape;
@@ -96,7 +104,8 @@ void measure(const Machine &machine, const std::string &name, const AttentionCas
                equalFlops = forwardFlops(packed(plain, std::vector(size_t(count), int32_t(length))));
   CaseMeasurement packedRun(machine, ofPacked, seconds), equalRun(machine, equal, seconds);
   rows.push_back(rowOf(name, packedRun.forward(flops), equalRun.forward(equalFlops)));
-  rows.push_back(rowOf(name, packedRun.backward(2.5 * flops), equalRun.backward(2.5 * equalFlops)));
+  if (plain.problem.backward)
+    rows.push_back(rowOf(name, packedRun.backward(2.5 * flops), equalRun.backward(2.5 * equalFlops)));
 }
 
 } // namespace

@@ -388,10 +388,14 @@ static Value shuffleWord(ImplicitLocOpBuilder &b, Value word, unsigned mask) {
                               NVVM::ShflKind::bfly, UnitAttr());
 }
 
-Value Instructions::ofFirstLane(Value word) {
-  Value all = constant(b_, -1), first = constant(b_, 0), lanes = constant(b_, 31);
-  return NVVM::ShflOp::create(b_, b_.getI32Type(), all, word, first, lanes, NVVM::ShflKind::idx, UnitAttr());
+Value Instructions::ofLane(Value word, Value lane) {
+  Value all = constant(b_, -1), lanes = constant(b_, 31);
+  return NVVM::ShflOp::create(b_, b_.getI32Type(), all, word, lane, lanes, NVVM::ShflKind::idx, UnitAttr());
 }
+
+Value Instructions::ofFirstLane(Value word) { return ofLane(word, constant(b_, 0)); }
+
+Value Instructions::electLane() { return NVVM::ElectSyncOp::create(b_, b_.getI1Type(), constant(b_, -1)); }
 
 Value Instructions::anyLane(Value condition) {
   return NVVM::VoteSyncOp::create(b_, b_.getI1Type(), constant(b_, -1), condition, NVVM::VoteSyncKind::any);

@@ -165,8 +165,12 @@ public:
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// Returns the value that lane ^ mask has, for any element type of a tile.
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
-  /// Returns the i32 that lane 0 has. LLVM knows that it is uniform.
+  /// Returns the i32 that a lane (i32) has, or lane 0. LLVM knows that it is uniform.
+  mlir::Value ofLane(mlir::Value word, mlir::Value lane);
   mlir::Value ofFirstLane(mlir::Value word);
+  /// Returns an i1 that is true in one lane of the warp, whose lanes meet here. ptxas knows that it is one, and
+  /// computes in uniform registers what only this lane does.
+  mlir::Value electLane();
   /// Returns an i1 that is true if the condition is true in some lane of the warp. LLVM knows that it is uniform.
   mlir::Value anyLane(mlir::Value condition);
 

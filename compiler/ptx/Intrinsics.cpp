@@ -26,6 +26,7 @@ constexpr Spelling kMachine[] = {
     {Intrinsic::nvvm_shfl_sync_idx_i32, "shfl.sync.idx.b32 $0, $2, $3, $4, $1"},
     {Intrinsic::nvvm_shfl_sync_bfly_i32, "shfl.sync.bfly.b32 $0, $2, $3, $4, $1"},
     {Intrinsic::nvvm_shfl_sync_bfly_f32, "shfl.sync.bfly.b32 $0, $2, $3, $4, $1"},
+    {Intrinsic::nvvm_elect_sync, "elect.sync $0|$1, $2"},
     {Intrinsic::nvvm_vote_any_sync, "vote.sync.any.pred $0, $2, $1"},
     {Intrinsic::nvvm_barrier_cta_sync_aligned_all, "bar.sync $0"},
     {Intrinsic::nvvm_barrier_cta_sync_aligned_count, "bar.sync $0, $1"},

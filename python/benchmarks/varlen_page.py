@@ -23,8 +23,8 @@ Calls come from Python, which enqueues them before the device begins. Lengths ar
 FLOPs count the scores that exist. The equal lengths are as many sequences with as many tokens, through `tegula.attention`.
 FlashAttention-2 is PyTorch's `varlen_attn`. FlashAttention-3 is that of its own package forward, and that of a package for XLA
 backward.
-On the command line [`--cu-seqlens`](kernels.md#ready-made-variants) times any other lengths, and
-`tegula bench --varlen` similar ones without Python, beside equal lengths.
+On the command line [`--cu-seqlens`](kernels.md#ready-made-variants) times any other lengths, and with `--page-size` also pages.
+`tegula bench --varlen` times similar lengths without Python, beside equal ones.
 
 """
 

@@ -213,6 +213,29 @@ TEST(ProductMutants, OfATransposedOperandInDrawnWork) {
   EXPECT_THAT(product.survivors({}), IsEmpty());
 }
 
+/// X and Y have channels as A and B of a matrix product.
+const Known kOfPages = {{"mbarrier.try_wait", "Y.load(", 2}, {"bar.warp.sync", "x.load(", 1}};
+
+/// Lanes share the boxes of a tile in pages, and another tile has none. TMA loads both, or one warp copies them.
+TEST(ProductMutants, OfRowsInPages) {
+  const auto kernel = [](View Table, View X, View Y, View W) {
+    View x = paged(X, Table, 16);
+    Var w = fill({128, 64}, 0.0);
+    for (Value i : range(0, x.dim(0), 64)) {
+      Value rows = x.load({i, 0}, {64, 128});
+      Value others = Y.load({i, 0}, {64, 64});
+      w = dot(transpose(rows), others, w);
+    }
+    W.store({0, 0}, cast(bf16, w));
+  };
+  Mutated product(record("paged", kernel, TensorArg{"table", i32, 1}, TensorArg{"x", bf16, 3}, TensorArg{"y", bf16, 2},
+                         TensorArg{"w", bf16, 2}),
+                  {.num_warps = 8, .num_stages = 2, .roles = Roles::load});
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1}, {{i32, {22}}, {bf16, {3, 16, 128}}, {bf16, {352, 64}}, {bf16, {128, 64}}}, gap);
+  EXPECT_THAT(product.survivors(kOfPages), IsEmpty());
+}
+
 /// One warp copies q, k and v of a chunk, and what follows the last copy comes before all reads. Scores and state are
 /// written one after the other, each with a fence, before one barrier. The products with q and of the next state start
 /// while others run: ptxas notices if the fence of the second is missing, and the first has no registers of its own.

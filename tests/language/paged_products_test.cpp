@@ -45,7 +45,7 @@ std::vector<int64_t> rowsOf(int64_t p, const Pool &pool, int64_t page, int64_t l
 }
 
 /// X^T X over the rows of each sequence. A row of another sequence would reach all sums.
-void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited,
+void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited, int64_t tile_rows,
                    bool hasPagesFirst) {
   SCOPED_TRACE(::testing::Message() << "pages of " << page << ", " << pool.rows << " rows held, strides "
                                     << pool.strides[0] << ", " << pool.strides[1] << ", " << pool.strides[2]
@@ -55,8 +55,8 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
     View all = areLimited ? paged(head, table, Lengths.at(programId(0)), page) : paged(head, table, page);
     View x = all.rows(0, Length.gather(0));
     Var w = fill({kDepth, kDepth}, 0.0);
-    for (Value i : range(0, x.dim(0), kTileRows)) {
-      Value tile = x.load({i, 0}, {kTileRows, kDepth});
+    for (Value i : range(0, x.dim(0), tile_rows)) {
+      Value tile = x.load({i, 0}, {tile_rows, kDepth});
       w = dot(transpose(tile), tile, w);
     }
     W.at(programId(0)).store(0, w);
@@ -97,9 +97,10 @@ void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTm
       }
 }
 
-void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited = false) {
+void checkProducts(const Pool &pool, int page, int64_t length, bool isLoadedByTma, bool areLimited = false,
+                   int64_t tile_rows = kTileRows) {
   for (bool hasPagesFirst : {false, true})
-    checkProducts(pool, page, length, isLoadedByTma, areLimited, hasPagesFirst);
+    checkProducts(pool, page, length, isLoadedByTma, areLimited, tile_rows, hasPagesFirst);
 }
 
 Pool headsOutside(int64_t rows) { return {rows, {kPages * rows * kDepth, rows * kDepth, kDepth}}; }
@@ -107,6 +108,12 @@ Pool headsOutside(int64_t rows) { return {rows, {kPages * rows * kDepth, rows * 
 TEST(PagedProducts, ABoxForEachPage) {
   for (int page : {8, 16, 32})
     checkProducts(headsOutside(page), page, 5 * page + 3, true);
+}
+
+/// Boxes of 8 rows, which divide a page: some lanes have two of them.
+TEST(PagedProducts, MoreBoxesThanLanes) {
+  checkProducts(headsOutside(72), 72, 5 * 72 + 50, true, false, 512);
+  checkProducts(headsOutside(72), 72, 5 * 72 + 50, true, true, 512);
 }
 
 TEST(PagedProducts, PagesOfOneOrMoreTiles) {

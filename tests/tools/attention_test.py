@@ -111,6 +111,17 @@ class JsonTest(CommandLineTest):
                     for name in "dq", "dk", "dv":
                         self.assertLessEqual(answer["backward"][name + "_error_ratio"], 2)
 
+    def test_keys_in_pages_pass_their_check(self):
+        heads = "--heads 4 --kv-heads 2 --head-dim 16 --check".split()
+        for lengths in "--cu-seqlens 0,30,31,31,78", "--cu-seqlens 0,30,31,78 --cu-seqlens-k 0,9,100,111 --dtype bf16":
+            for page_size in 16, 7, 256:
+                for causal in "none", "bottom_right":
+                    with self.subTest(lengths, page_size=page_size, causal=causal):
+                        answer = self.attention(*heads, *lengths.split(), "--causal", causal, "--page-size", str(page_size))
+                        self.assertEqual(answer["shape"]["page_size"], page_size)
+                        self.assertLessEqual(answer["forward"]["error_ratio"], 2)
+        self.attention(*heads, "--cu-seqlens", "0,3,5", "--cu-seqlens-k", "0,0,0", "--page-size", "16")
+
     def test_flops_of_packed_sequences_are_those_of_scores_that_exist(self):
         packed = "--heads 4 --head-dim 16 --cu-seqlens 0,3,13 --cu-seqlens-k 0,5,9".split()
         for causal, scores in ("none", 3 * 5 + 10 * 4), ("bottom_right", 3 + 4 + 5 + 1 + 2 + 3 + 4):
@@ -233,12 +244,28 @@ class SaveTest(CommandLineTest):
                 self.assertEqual([round(math.exp(x)) for x in lse], expected)
 
 
+    def test_keys_in_pages_are_saved_in_the_order_of_sequences(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_tegula("attention", "--target", TARGET, "--cu-seqlens", "0,1,2,4", "--cu-seqlens-k", "0,1,2,3", "--heads",
+                            "2", "--head-dim", "16", "--page-size", "16", "--save", folder)
+            (_, o), (shape, v) = (read_npy(os.path.join(folder, name)) for name in ("o.npy", "v.npy"))
+        self.assertEqual(shape, (1, 2, 3, 16))
+        # A query that sees one key has its value.
+        for head in range(2):
+            self.assertEqual(o[64 * head : 64 * head + 32], v[48 * head : 48 * head + 32])
+            self.assertEqual(o[64 * head + 48 : 64 * head + 64], v[48 * head + 32 : 48 * head + 48])
+
+
 class TableTest(CommandLineTest):
     def test_names_packed_sequences(self):
         result = self.run_tegula("attention", "--target", TARGET, "--heads", "2", "--cu-seqlens", "0,3,13", "--cu-seqlens-k",
                                  "0,7,14", "--causal", "bottom_right")
         self.assertIn("(flash2, f32, causal: bottom_right) on", result.stdout)
         self.assertIn("\n2 heads, 2 sequences of 3 to 10 queries, 13 in all, 2 sequences of 7 keys, head dim 64\n", result.stdout)
+
+    def test_names_pages(self):
+        result = self.run_tegula("attention", "--target", TARGET, "--cu-seqlens", "0,3,13", "--page-size", "16")
+        self.assertIn("causal: none, pages of 16 keys) on", result.stdout)
 
     def test_names_the_problem_the_times_and_the_errors(self):
         result = self.run_tegula("attention", *SMALL, "--target", TARGET, "--backward", "--check")

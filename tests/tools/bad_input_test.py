@@ -48,6 +48,10 @@ ATTENTION = [
     ("--cu-seqlens-k 0,3", "--cu-seqlens-k requires --cu-seqlens" + SEE_ATTENTION),
     ("--cu-seqlens 0,3 --causal top_left", "--causal: 'top_left' with --cu-seqlens; legal are none and bottom_right"),
     ("--cu-seqlens 0,3 --seqlen-q 3", "--seqlen-q excludes --cu-seqlens" + SEE_ATTENTION),
+    ("--page-size 16", "--page-size requires --cu-seqlens" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --page-size -1", "--page-size: '-1' is not a whole number from 0 to 1073741824" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --page-size 16 --backward", "--backward excludes --page-size" + SEE_ATTENTION),
+    ("--cu-seqlens 0,3 --page-size 1073741824", "argument 'page_size': it is 1073741824; it must be 0, or from 1 to 1073740800"),
     ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),
 ]
 

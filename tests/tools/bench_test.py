@@ -128,7 +128,8 @@ class BenchTest(CommandLineTest):
     def test_log_normal_lengths_are_shown_beside_equal_ones(self):
         table, report = self.serving("--varlen")
         self.assertEqual([report["unit"], report["compared"]], ["TFLOP/s", "equal lengths"])
-        self.assertEqual([row["pass"] for row in report["rows"]], ["forward", "backward"] * 5)
+        self.assertEqual([row["pass"] for row in report["rows"]], ["forward", "backward"] * 5 + ["forward"] * 2)
+        self.assertEqual([row["problem"].split(", ")[1] for row in report["rows"][-2:]], ["pages of 16", "pages of 64"])
         for row in report["rows"]:
             self.assertGreater(row["part"], 0)
             self.assertRegex(table, rf"(?m)^{re.escape(row['problem'])} +{row['pass']} +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d$")

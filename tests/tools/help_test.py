@@ -8,7 +8,8 @@ import unittest
 from command_line import CommandLineTest
 
 ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
-    --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache --cu-seqlens --cu-seqlens-k""".split()
+    --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache --cu-seqlens --cu-seqlens-k
+    --page-size""".split()
 
 DECODE_OPTIONS = """--batch --heads --kv-heads --seqlen-q --seqlen-k --lengths --head-dim --value-dim --dtype --causal --sinks
     --variant --latent --page-size --keys-per-part --splits --prefix --scale --seed --target --schedule --no-cache --check

@@ -118,6 +118,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   Expected<AttentionRun> run = AttentionRun::make(*attention, device, *opened->kernels, &tuned);
   if (!run)
     return run.status();
+  if (options.check)
+    TEGULA_RETURN_IF_ERROR(run->data().spoilUnusedRows());
   AttentionReport report;
   report.attention = *attention;
   report.target = device->target().name;

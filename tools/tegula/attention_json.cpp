@@ -26,6 +26,8 @@ Json shapeOf(const AttentionCase &attention) {
     json["cu_seqlens"] = attention.packed->offsets_q;
     json["cu_seqlens_k"] = attention.packed->offsets_k;
   }
+  if (attention.pages)
+    json["page_size"] = attention.problem.page_size;
   return json;
 }
 

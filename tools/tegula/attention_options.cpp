@@ -28,11 +28,13 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --variant documents --backward --check
   tegula attention --seqlen-q 384 --blocks blocks.json --backward --check
   tegula attention --cu-seqlens 0,300,301,378 --causal bottom_right --backward --check
+  tegula attention --cu-seqlens 0,300,301 --cu-seqlens-k 0,4000,5000 --page-size 16 --dtype bf16 --check
   tegula attention --backward --deterministic --repeat 100
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
 --seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant and blocks hide,
-and with --cu-seqlens those of queries with the keys that they see.
+and with --cu-seqlens those of queries with the keys that they see. With --page-size and --check, all
+that is in a page and in no sequence is NaN.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
 Exit code: 0 if all went well, 1 if something failed, a mutant survived, an error ratio exceeds 2, or a
 rerun has other bits, 2 for bad input, 4 if no launch came to some mutants, and all others were found out.)";
@@ -50,6 +52,10 @@ void addPacked(CLI::App &command, AttentionOptions &o) {
   for (const char *other : {"--algorithm", "--batch", "--seqlen-q", "--seqlen-k", "--variant", "--block-mask",
                             "--blocks", "--diagonal-offset", "--dropout", "--sinks", "--mutate"})
     q->excludes(other);
+  addNumber(command, "--page-size", o.page_size, 0, kMaxOffset,
+            "The keys of a page; pages lie in a random order. 0: no pages (0)")
+      ->needs(q)
+      ->excludes("--backward");
 }
 
 void addMethod(CLI::App &command, AttentionOptions &o) {
@@ -184,6 +190,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
     return Status(ErrorCode::invalid_argument,
                   fmt::format("--row-gaps: {} numbers; give one, or four for q, k, v and o", o.row_gaps.size()));
   AttentionProblem problem = problemOf(o.kernel);
+  problem.page_size = o.page_size;
   problem.algorithm = o.algorithm;
   problem.backward = o.backward;
   AttentionShape shape{.batch = o.batch,

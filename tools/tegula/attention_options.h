@@ -23,6 +23,7 @@ struct AttentionOptions {
   int64_t heads = 8;
   std::optional<int64_t> kv_heads, seqlen_q, seqlen_k;
   std::vector<int32_t> cu_seqlens, cu_seqlens_k; ///< Offsets of packed sequences, or empty.
+  int page_size = 0;                             ///< The keys of a page of packed sequences; 0: they have no pages.
   KernelOptions kernel;
   float scale = 0; ///< As in AttentionForward.
   uint64_t seed = 0;

@@ -39,6 +39,8 @@ std::string heading(const AttentionReport &report) {
     options += fmt::format(", dropout {}", problem.dropout_p);
   if (problem.sinks)
     options += ", sinks";
+  if (problem.page_size != 0)
+    options += fmt::format(", pages of {} keys", problem.page_size);
   return fmt::format("Attention ({}, {}, causal: {}{}{}) on {}: {}\n"
                      "{}, {}\n",
                      toString(problem.algorithm), toString(problem.dtype), toString(causalOf(report.attention)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Roles.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,6 +21,11 @@ using LocBuilder = ImplicitLocOpBuilder;
 //===-- Loads ----------------------------------------------------------------------------------------------------===//
 
 static bool isVector(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile().getShape().size() == 1; }
+
+/// Returns true if the lanes of a warp share the boxes of the tile. One lane makes the test of `tma_only`.
+static bool isShared(sm::ProducerLoadOp load) {
+  return !load.getTmaOnly() && !isVector(load) && sm::areBoxesShared(load.getView(), load.getShape().front());
+}
 
 static Value acquire(LocBuilder &b, sm::ProducerLoadOp load) {
   return sm::ProducerAcquireOp::create(b, load.getChannel(), load.getSlot(), load.getPhase()).getTile();
@@ -87,9 +93,28 @@ static void elect(Block &block) {
   moveOpsAfter(elected, elected.getBody().front());
 }
 
-/// Makes two programs of a role that loads tiles: one of a lane that loads them by TMA, and one of a warp that copies
-/// them. A second lane with TMA could come a whole round late to a slot, see the parity of a later phase, and wait
-/// forever.
+template <class Op> static bool contains(Region &region, function_ref<bool(Op)> isWanted) {
+  return region.walk([&](Op op) { return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+/// Lets one lane execute a block. If its warp must, because lanes share the boxes of a tile, one lane starts each of
+/// the other loads.
+static void electForTma(Block &block) {
+  Region &region = *block.getParent();
+  if (!contains<sm::ProducerLoadOp>(region, isShared))
+    return elect(block);
+  region.walk([](sm::ProducerLoadOp load) {
+    if (isShared(load))
+      return;
+    LocBuilder b(load.getLoc(), load);
+    load->moveBefore(sm::ElectOp::create(b).getBody().front().getTerminator());
+  });
+}
+
+/// Makes two programs of a role that loads tiles: one that loads them by TMA, mostly of one lane, and one of a warp
+/// that copies them. A second lane with TMA could come a whole round late to a slot, see the parity of a later phase,
+/// and wait forever.
 static void divide(Block &block) {
   LocBuilder b(block.getParentOp()->getLoc(), block.getParentOp()->getContext());
   b.setInsertionPointToStart(&block);
@@ -100,15 +125,10 @@ static void divide(Block &block) {
   IRMapping map;
   for (Operation &op : branch.thenBlock()->without_terminator())
     b.clone(op, map);
-  elect(*branch.thenBlock());
+  electForTma(*branch.thenBlock());
   branch.getThenRegion().walk(loadByTma);
   branch.getElseRegion().walk(loadByLanes);
   branch.getElseRegion().walk([](scf::ForOp loop) { loop->removeAttr(tile::steps); }); // It is an order of TMA loads.
-}
-
-static bool loadsTiles(const sm::RoleRef &role) {
-  WalkResult search = role.body().walk([](sm::ProducerLoadOp) { return WalkResult::interrupt(); });
-  return search.wasInterrupted();
 }
 
 namespace {
@@ -116,7 +136,7 @@ struct ElectLanes : cuda::impl::ElectLanesBase<ElectLanes> {
   void runOnOperation() override {
     getOperation()->walk([](sm::RolesOp roles) {
       for (const sm::RoleRef &role : sm::rolesOf(roles))
-        if (loadsTiles(role))
+        if (contains<sm::ProducerLoadOp>(role.body(), [](sm::ProducerLoadOp) { return true; }))
           divide(role.block());
         else if (role.hasProducts(sm::Issuer::lane))
           elect(role.block());

@@ -155,6 +155,8 @@ public:
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
   /// The role that is being lowered.
   const sm::RoleRef &role() const { return *role_; }
+  /// Emits what one lane of the warp does. All lanes meet before.
+  void byOneLane(llvm::function_ref<void()> emit);
   /// Returns the kernel parameter that contains the tensor map.
   mlir::Value parameterOf(const TensorMap &map);
   /// Returns an i1: true if the runtime could make the tensor map.

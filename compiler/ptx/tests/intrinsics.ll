@@ -10,6 +10,9 @@ define ptx_kernel void @machine(i32 %x) {
   %p = icmp eq i32 %s, 0
   ; CHECK: vote.sync.any.pred %p[[V:[0-9]+]], %p[[P]], -1;
   %v = call i1 @llvm.nvvm.vote.any.sync(i32 -1, i1 %p)
+  ; CHECK: elect.sync %r{{[0-9]+}}|%p[[E:[0-9]+]], -1;
+  %elect = call { i32, i1 } @llvm.nvvm.elect.sync(i32 -1)
+  %e = extractvalue { i32, i1 } %elect, 1
   ; CHECK: bar.sync %r[[S]], 128;
   call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 %s, i32 128)
   ; CHECK: ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r[[A:[0-9]+]], %r[[B:[0-9]+]]}, [%r
@@ -27,6 +30,8 @@ define ptx_kernel void @machine(i32 %x) {
   call void @llvm.nvvm.cp.async.wait.group(i32 3)
   ; CHECK: @%p[[V]] st;
   call void asm sideeffect "@$0 st;", "b"(i1 %v)
+  ; CHECK: @%p[[E]] st;
+  call void asm sideeffect "@$0 st;", "b"(i1 %e)
   ret void
 }
 
@@ -128,6 +133,7 @@ declare i32 @llvm.nvvm.bmsk.clamp(i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
+declare { i32, i1 } @llvm.nvvm.elect.sync(i32)
 declare void @llvm.nvvm.barrier.cta.sync.aligned.count(i32, i32)
 declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
 declare void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3), i32, i32)

@@ -154,3 +154,42 @@ module attributes {tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<2, !tile>
+
+// The lanes of the warp share the boxes of a tile in several pages. One lane starts each of the other loads.
+// CHECK-LABEL: func.func @pages
+// CHECK: scf.if %{{.*}} {
+// CHECK-NOT: sm.elect
+// CHECK: scf.for
+// CHECK: sm.elect {
+// CHECK-NEXT: sm.producer_load %arg2[
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.producer_load %{{.*}}[%{{.*}}] [64, 64], %{{.*}} phase %{{.*}} : !tile.view
+// CHECK: } else {
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @pages(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %v: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %first = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %second = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %a = sm.channel %first from load to [compute] : !ring
+    %b = sm.channel %second from load to [compute] : !ring
+    sm.roles {
+      compute warps 4 registers 232 {
+      }
+      load warps 1 registers 40 {
+        %zero = arith.constant 0 : i32
+        %rows = tile.pages %pool[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        scf.for %i = %c0 to %n step %c64 {
+          sm.producer_load %v[%i, %c0] [64, 64], %a[%zero] phase %zero {fenced} : !tile.view<2xbf16>, !ring
+          sm.producer_load %rows[%i, %c0] [64, 64], %b[%zero] phase %zero {fenced} : !tile.view<2xbf16>, !ring
+        }
+      }
+    }
+    return
+  }
+}

@@ -215,44 +215,68 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, ArrayRef<Sm
     }
 }
 
-/// Returns the coordinates of the boxes of a tile, each of which has `rows` rows of one page. If the page is absent,
-/// all rows of the box are after the end.
-static SmallVector<SmallVector<Value>> boxesInPages(Threads &t, sm::ProducerLoadOp load, int64_t rows) {
+/// Returns the coordinates of box `number` (i32) of a tile, of whose boxes each has `rows` rows of one page. If the
+/// page is absent, all rows of the box are after the end.
+static BoxCoordinates boxInPages(Threads &t, sm::ProducerLoadOp load, int64_t rows, Value number) {
   const View view = t.view(load.getView());
   SmallVector<Value> indices = tile::positionInPages(load.getView(), load.getPosition())->indices;
   indices.erase(indices.begin() + 1 + sm::joinedDimension(load.getView()));
-  SmallVector<Value> tile =
-      llvm::map_to_vector(indices, [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
-  Value toNext = rowsBetween(t, view.pages->stride, view.strides.front()), first = t.scalar(load.getPosition().front());
+  BoxCoordinates box = llvm::map_to_vector(indices, [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+  Value toNext = rowsBetween(t, view.pages->stride, view.strides.front());
+  Value ofView = t.s.add(t.scalar(load.getPosition().front()), t.s.mul(t.s.toIndex(number), rows));
   ThreadProgram program(t);
-  SmallVector<SmallVector<Value>> boxes;
-  for (int64_t box = 0; box < load.getShape().front(); box += rows) {
-    Value ofView = t.s.add(first, box);
-    const tile::RowInPages place = view.rowInPages(t.s, ofView, program);
-    Value left = t.s.add(place.row, t.s.sub(view.sizes.front(), ofView)), none = t.s.index(0);
-    Value count = t.s.select(place.exists, t.s.min(left, place.held), none);
-    Value page = t.s.select(place.exists, t.s.mul(place.page, toNext), none);
-    Value row = t.s.toI32(place.row), end = t.s.add(page, count);
-    boxes.push_back(tile);
-    addEnd(t, row, t.s.toI32(count), end, boxes.back());
-  }
-  return boxes;
+  const tile::RowInPages place = view.rowInPages(t.s, ofView, program);
+  Value left = t.s.add(place.row, t.s.sub(view.sizes.front(), ofView)), none = t.s.index(0);
+  Value count = t.s.select(place.exists, t.s.min(left, place.held), none);
+  Value page = t.s.select(place.exists, t.s.mul(place.page, toNext), none);
+  Value row = t.s.toI32(place.row), end = t.s.add(page, count);
+  addEnd(t, row, t.s.toI32(count), end, box);
+  return box;
+}
+
+/// Returns the number of boxes of a panel.
+static int64_t boxCount(sm::ProducerLoadOp load) {
+  const int64_t rows = tileOf(load).getShape().front();
+  return rows / sm::boxRows(load.getView(), rows);
 }
 
 SmallVector<BoxCoordinates> cuda::boxesOf(Threads &t, sm::ProducerLoadOp load) {
   const int64_t tileRows = tileOf(load).getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
-  return sm::hasPages(load.getView())
-             ? boxesInPages(t, load, rows)
-             : boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
+  if (!sm::hasPages(load.getView()))
+    return boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
+  const int64_t count = boxCount(load), lanes = t.lanes();
+  SmallVector<BoxCoordinates> boxes;
+  for (int64_t first = 0; first < count; first += lanes)
+    boxes.push_back(boxInPages(t, load, rows, lanes == 1 ? t.s.i32(first) : t.s.add(t.lane(), first)));
+  return boxes;
+}
+
+/// Copies the boxes that lanes share one after another. All lanes say where a box is, and one of them copies it.
+static void copySharedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> ofLanes, SharedPlace slot,
+                            function_ref<void(Value, ValueRange)> copy) {
+  const int64_t boxes = boxCount(load), rows = slot.type.getShape().front() / boxes;
+  for (auto [group, ofLane] : llvm::enumerate(ofLanes)) {
+    const int64_t first = static_cast<int64_t>(group) * sm::kWarpSize, count = std::min(boxes - first, sm::kWarpSize);
+    OpBuilder::InsertionGuard guard(t.b);
+    auto loop = scf::ForOp::create(t.b, t.s.i32(0), t.s.i32(count), t.s.i32(1));
+    t.b.setInsertionPointToStart(loop.getBody());
+    BoxCoordinates box = ofLane;
+    for (Value &coordinate : MutableArrayRef(box).slice(1, sm::kCoordinatesOfEnd)) // Its row, and the end of its rows.
+      coordinate = t.gpu.ofLane(coordinate, loop.getInductionVar());
+    Value place = t.s.mul(t.s.add(loop.getInductionVar(), first), rows * sm::kPanelBytes);
+    t.byOneLane([&] { forEachBox(t, slot.type, t.s.add(slot.address, place), {box}, rows, copy); });
+  }
 }
 
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> boxes, SharedPlace slot,
                      Value full) {
   sm::SharedType type = slot.type;
   const int64_t rows = sm::boxRows(load.getView(), type.getShape().front());
-  t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
+  t.byOneLane([&] { t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes()); });
   auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
-  if (type.getShape().size() == 1)
+  if (t.lanes() != 1)
+    copySharedBoxes(t, load, boxes, slot, copy);
+  else if (type.getShape().size() == 1)
     copy(slot.address, boxes.front());
   else
     forEachBox(t, type, slot.address, boxes, rows, copy);

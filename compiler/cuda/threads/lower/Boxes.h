@@ -10,9 +10,11 @@ namespace tegula::cuda {
 bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
 /// The coordinates of a box in its tensor: i32, the innermost dimension first.
 using BoxCoordinates = llvm::SmallVector<mlir::Value>;
-/// Returns the coordinates of the boxes of a producer load, which may be read from a table of pages.
+/// Returns the coordinates of the boxes of a panel, which may be read from a table of pages. Outside of an `sm.elect`,
+/// lanes share them: lane i gets those of the boxes i, 32 + i, 64 + i, ...
 llvm::SmallVector<BoxCoordinates> boxesOf(Threads &t, sm::ProducerLoadOp load);
-/// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.
+/// Starts the TMA copies of a producer load to its slot, by one lane. Their bytes count at the mbarrier `full`. `boxes`
+/// is what `boxesOf` has returned.
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, llvm::ArrayRef<BoxCoordinates> boxes, SharedPlace slot,
                mlir::Value full);
 /// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension

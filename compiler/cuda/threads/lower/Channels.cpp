@@ -104,7 +104,7 @@ template <class Op> static Value filledMbarrier(Threads &t, Op op) {
 
 /// Reads a table of pages before the wait for the slot, which hides the latency of memory.
 static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
-  if (t.lanes() != 1)
+  if (t.lanes() != 1 && !sm::hasPages(op.getView()))
     return op.emitOpError("is not in an 'sm.elect'; elect-lanes says which lanes load a tile");
   if (!op.getTested() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
@@ -116,7 +116,7 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (sm::hasPages(op.getView()))
     boxes = boxesOf(t, op);
   if (!op.getTested())
-    waitForSlot(t, op);
+    t.byOneLane([&] { waitForSlot(t, op); });
   loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full);
   return success();
 }

@@ -70,6 +70,16 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   return lowered;
 }
 
+void Threads::byOneLane(function_ref<void()> emit) {
+  if (lanes_ == 1)
+    return emit();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(scf::IfOp::create(b, gpu.electLane()).thenBlock());
+  const int64_t lanesOutside = std::exchange(lanes_, 1);
+  emit();
+  lanes_ = lanesOutside;
+}
+
 LogicalResult Threads::lowerElect(sm::ElectOp elect) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());

@@ -507,22 +507,34 @@ module attributes {tile.num_warps = 4 : i64, tile.arch = 90 : i64} {
 
 // -----
 
-// A tile of rows in pages is one box for each page. The lane reads the place of the page before it waits for the slot. The
-// rows of the box end with those of the page, or of the view, and there are none if the page is absent. The bytes are
-// those of the tile.
+// A tile of rows in pages is one box for each page. Lane i reads the place of the page of box i before one lane waits for
+// the slot. The rows of the box end with those of the page, or of the view, and there are none if the page is absent. The
+// bytes are those of the tile. All lanes say where a box is, and one of them copies it.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 1, 1, 64, 16>]
 // CHECK-LABEL: func.func @pages(
 // CHECK: %[[TO_NEXT:.*]] = arith.divui %{{.*}}, %{{.*}} : index
-// CHECK: scf.for
+// CHECK: scf.for %[[TILE:.*]] = %c0
+// CHECK: %[[LANE:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[LANE]], %c16 : index
+// CHECK: arith.addi %[[TILE]], %[[BEFORE]] : index
 // CHECK: %[[ENTRY:.*]] = arith.index_cast %{{.*}} : i32 to index
 // CHECK: %[[COUNT:.*]] = arith.select %[[EXISTS:.*]], %{{.*}}, %c0
 // CHECK: %[[FIRST:.*]] = arith.muli %[[ENTRY]], %[[TO_NEXT]] : index
 // CHECK: %[[PRESENT:.*]] = arith.select %[[EXISTS]], %[[FIRST]], %c0
 // CHECK: %[[LAST:.*]] = arith.addi %[[PRESENT]], %[[COUNT]] : index
+// CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
 // CHECK: %[[END:.*]] = arith.index_cast %[[LAST]] : index to i32
+// CHECK-NEXT: %[[WAITS:.*]] = nvvm.elect.sync
+// CHECK-NEXT: scf.if %[[WAITS]] {
 // CHECK: mbarrier.try_wait
+// CHECK: scf.if
 // CHECK-NEXT: mbarrier.arrive.expect_tx
-// CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK: scf.for %[[BOX:.*]] = %c0_i32 to %c2_i32
+// CHECK-NEXT: %[[ITS_ROW:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[ROW]], %[[BOX]],
+// CHECK-NEXT: %[[ITS_END:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[END]], %[[BOX]],
+// CHECK: %[[COPIES:.*]] = nvvm.elect.sync
+// CHECK-NEXT: scf.if %[[COPIES]] {
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster{{.*}}, %c0_i32, %[[ITS_ROW]], %[[ITS_END]], %c1073741824_i32,
 // CHECK-NOT: cp.async.bulk.tensor
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
   func.func @pages(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index) {
@@ -540,9 +552,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         %all = tile.pages %pool[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
         %rows = tile.rows %all[%c0, %n] : !tile.view<2xbf16>
         scf.for %j = %c0 to %n step %c32 {
-          sm.elect {
-            sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
-          }
+          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
         }
       }
     }
@@ -589,9 +599,10 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 
 // -----
 
-// If pages have lengths, the lane reads the length of each page, too. Its rows end there.
+// If pages have lengths, a lane reads the length of its page, too. Its rows end there.
 // CHECK-LABEL: func.func @pages_of_some_rows(
 // CHECK: scf.for
+// CHECK: arith.muli %{{.*}}, %c16 : index
 // CHECK: %[[PAGE:.*]] = arith.index_cast %{{.*}} : i32 to index
 // CHECK: %[[LENGTH:.*]] = arith.index_cast %{{.*}} : i32 to index
 // CHECK: %[[HELD:.*]] = arith.minsi %{{.*}}, %[[LENGTH]] : index
@@ -600,7 +611,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 // CHECK: %[[EXISTS:.*]] = arith.andi %{{.*}}, %[[IN_PAGE]] : i1
 // CHECK: %[[LEFT:.*]] = arith.minsi %{{.*}}, %[[HELD]] : index
 // CHECK: arith.select %[[EXISTS]], %[[LEFT]], %c0
-// CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
   func.func @pages_of_some_rows(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %lengths: !tile.view<1xi32>, %n: index) {
     %i = arith.constant 0 : i32
@@ -616,9 +627,83 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         %c32 = arith.constant 32 : index
         %rows = tile.pages %pool[%table] lengths %lengths page 16 : !tile.view<3xbf16>, !tile.view<1xi32>, !tile.view<1xi32> -> !tile.view<2xbf16>
         scf.for %j = %c0 to %n step %c32 {
+          sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A tile in one page has one box, which one lane loads.
+// CHECK-LABEL: func.func @a_tile_in_a_page(
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK-NOT: nvvm.shfl.sync
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 131072 : i64} {
+  func.func @a_tile_in_a_page(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %step = arith.constant 32 : index
+        %rows = tile.pages %pool[%table] page 64 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        scf.for %j = %c0 to %n step %step {
           sm.elect {
             sm.producer_load %rows[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
           }
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A lane has two of 64 boxes. One lane loads what has no pages.
+// CHECK-LABEL: func.func @more_boxes_than_lanes(
+// CHECK: mbarrier.arrive.expect_tx
+// CHECK: cp.async.bulk.tensor.2d.shared::cluster
+// CHECK: scf.for
+// CHECK: arith.addi %{{.*}}, %c32_i32 : i32
+// CHECK: mbarrier.try_wait
+// CHECK: scf.for %{{.*}} = %c0_i32 to %c32_i32
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK: scf.for %[[BOX:.*]] = %c0_i32 to %c32_i32
+// CHECK: arith.addi %[[BOX]], %c32_i32 : i32
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster
+// CHECK-NOT: cp.async.bulk.tensor
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 131072 : i64} {
+  func.func @more_boxes_than_lanes(%pool: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index, %x: !tile.view<2xbf16>) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x512x64xbf16, 128>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<1, !sm.shared<512x64xbf16, 128>>
+    %other = sm.alloc {offset = 65536 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %c = sm.channel %other from load to [compute] : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %q = sm.consumer_wait %c[%i] phase %i : !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<512x64xbf16, 128>>
+        sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<512x64xbf16, 128>>
+      }
+      load warps 1 registers 24 {
+        %c0 = arith.constant 0 : index
+        %step = arith.constant 512 : index
+        %rows = tile.pages %pool[%table] page 8 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+        sm.elect {
+          sm.producer_load %x[%c0, %c0] [32, 64], %c[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+        }
+        scf.for %j = %c0 to %n step %step {
+          sm.producer_load %rows[%j, %c0] [512, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<512x64xbf16, 128>>
         }
       }
     }
