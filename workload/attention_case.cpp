@@ -34,7 +34,7 @@ void setPacked(AttentionCase &attention, PackedSequences sequences) {
   attention.shape.seqlen_q = sequences.queries();
   attention.shape.seqlen_k = sequences.keys();
   attention.problem.causal = Causal::none;
-  attention.problem.variant = attention.problem.page_size == 0 ? packedSequences() : keyIntervals();
+  attention.problem.variant = attention.problem.page_size == 0 ? packedSequences() : packedQueries();
   attention.problem.expected = attention.shape;
   if (attention.problem.page_size != 0)
     attention.pages = std::make_shared<const CacheLayout>(lengthsOf(sequences.offsets_k), attention.shape.kv_heads,

@@ -742,8 +742,8 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     has already waited for that one in this round.
 
     After `elect-lanes`, TMA loads the tile, and the op is in an `sm.elect`. Outside of one, lanes of the warp share the
-    boxes of a tile in several pages: each says where a box is, and one of them starts the copies. With `tested`, an `sm.producer_acquire` has
-    waited for the slot, and an `sm.is_loaded` of the tile is true.
+    boxes of a tile in several pages: each says where a box is, and one of them starts the copies. With `tested`, an
+    `sm.producer_acquire` has waited for the slot, and an `sm.is_loaded` of the tile is true.
 
     ```mlir
     sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase

@@ -368,9 +368,9 @@ def ElectLanes : OrderedPass<"elect-lanes"> {
     ```
 
     With TMA, a vector and a tile that is `tma_only` are tested one by one (`sm.is_loaded`). If the test is false, the
-    lane copies the vector, and leaves the slot of the tile to the consumers. If the rows of a tile lie in several pages,
-    the lanes of the warp share its boxes: the warp then executes the role, and one lane starts each of the other loads.
-    A role in which a lane starts products is executed by one lane.
+    lane copies the vector, and leaves the slot of the tile to the consumers. If the rows of a tile lie in several
+    pages, the lanes of the warp share its boxes: the warp then executes the role, and one lane starts each of the other
+    loads. A role in which a lane starts products is executed by one lane.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
   let needs = ["sm.channel", "sm.barrier"];
