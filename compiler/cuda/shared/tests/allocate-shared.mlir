@@ -99,6 +99,49 @@ func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
+// Either loop may run zero times, so the waits of both name the copy that both read, and so does one wait after them.
+// The groups of the second loop are younger than the next group, too, so the copy joins it.
+// CHECK-LABEL: func @a_copy_that_two_loops_read
+// CHECK: %[[A:.*]] = sm.commit joins_next
+// CHECK: %[[B:.*]] = sm.commit{{$}}
+// CHECK: scf.for {{.*}} iter_args(%[[OLD:.*]] = %[[B]])
+// CHECK-NEXT: sm.wait %[[OLD]], %[[A]]{{$}}
+// CHECK: }
+// CHECK-NOT: sm.wait
+// CHECK: scf.for
+// CHECK: %[[C:.*]] = sm.commit{{$}}
+// CHECK-NEXT: sm.wait %[[C]], %[[A]]{{$}}
+// CHECK: }
+// CHECK-NEXT: sm.wait %[[A]]{{$}}
+// CHECK-NEXT: return
+func.func @a_copy_that_two_loops_read(%x: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %b = sm.alloc : !tile
+  sm.copy_in %x[%c1, %c1] [64, 64], %b : !tile.view<2xbf16>, !tile
+  %first = sm.commit
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%old = %first) -> !sm.copies {
+    sm.wait %old
+    sm.copy_in %x[%i, %c1] [64, 64], %b : !tile.view<2xbf16>, !tile
+    %next = sm.commit
+    %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    scf.yield %next : !sm.copies
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    sm.copy_in %x[%i, %c0] [64, 64], %b : !tile.view<2xbf16>, !tile
+    %copies = sm.commit
+    sm.wait %copies
+    %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
 // One wait before the loop serves all iterations. The wait in the loop is for an older group.
 // CHECK-LABEL: func @waits_before_a_loop_that_reads
 // CHECK: %[[OLDER:.*]] = sm.commit{{$}}
