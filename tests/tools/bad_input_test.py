@@ -70,7 +70,7 @@ DECODE = [
      "--variant: 'documents' is not one of softcap, alibi, sliding_window, bias or mask" + SEE_DECODE),
     ("--latent --value-dim 65", "--value-dim: '65' columns of --latent keys with 64 columns"),
     ("--latent --prefix 5", "--prefix: leave it out, or leave out --latent"),
-    ("--page-size -1", "--page-size: '-1' is not a whole number from 0 to 1073740800" + SEE_DECODE),
+    ("--page-size -1", "--page-size: '-1' is not a whole number from 0 to 1073741824" + SEE_DECODE),
     ("--keys-per-part 100", "argument 'keys_per_part': it is 100; it must be 0 or a multiple of 256"),
 ]
 
