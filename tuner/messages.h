@@ -15,8 +15,10 @@
 //   time     id, launches               -> ms: [...]    runs it at the task's shape
 #pragma once
 
+#include "tegula/plan_run.h"
 #include "tegula/tuner.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,22 @@ Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes);
 Json toJson(const TuningTask &task);
 /// Parses a task. Throws nlohmann::json::exception for anything else.
 TuningTask taskOf(const Json &json);
+
+/// Describes a plan with the programs of one configuration for each kernel, in the order of the kernels. Returns the
+/// errors of recording them.
+Expected<Json> toJson(const PlanSpec &plan, std::span<const Configuration> configurations);
+/// Parses a description. Its kernels have no tunables. Throws nlohmann::json::exception for anything else.
+PlanSpec planOf(const Json &json);
+
+Json toJson(const std::vector<ScalarValue> &scalars);
+std::vector<ScalarValue> scalarsOf(const Json &json);
+
+/// Returns the message that sends an input of a run.
+std::string tensorMessage(std::string_view purpose, const HostTensor &tensor);
+/// Returns the message that sends the right values of an output.
+std::string expectedMessage(const HostTensor &tensor);
+/// Parses the bytes of an `expected` message.
+std::vector<double> valuesOf(std::string_view bytes);
 
 /// Returns an object with a member for each size.
 Json toJson(const Sizes &sizes);

@@ -277,31 +277,29 @@ Json PlanSubject::loading(const Candidate &candidate) const {
   return plan ? Json{{"plan", std::move(*plan)}} : failure(plan.status()); // It has been recorded before.
 }
 
-Expected<std::vector<Tuning>> PlanSubject::kept(const Tuning &tuning) const {
-  std::vector<Tuning> results = {tuning};
-  if (tuning.programs.empty())
-    return results;
-  // What a search of the fastest program alone would find, for hosts that have no other.
-  const ProgramIdentity &program = *tuning.programOf(*tuning.winner());
-  Expected<std::string> kernel_class = tuningClass(kernel().only(program.value));
+Expected<std::vector<Tuning>> PlanSubject::implied(const Tuning &tuning) const {
+  const ProgramIdentity *program = tuning.programOf(*tuning.winner());
+  if (program == nullptr)
+    return std::vector<Tuning>();
+  const KernelSpec alone = kernel().only(program->value);
+  Expected<std::string> kernel_class = tuningClass(alone);
   if (!kernel_class)
     return kernel_class.status();
-  Tuning alone{.kernel = kernel().only(program.value).name(),
-               .kernel_class = std::move(*kernel_class),
-               .sizes = tuning.sizes,
-               .machine = tuning.machine,
-               .complete = tuning.complete,
-               .seconds = tuning.seconds};
+  Tuning result{.kernel = alone.name(),
+                .kernel_class = std::move(*kernel_class),
+                .sizes = tuning.sizes,
+                .machine = tuning.machine,
+                .complete = tuning.complete,
+                .seconds = tuning.seconds};
   for (const Candidate &candidate : tuning.candidates) {
-    if (tuning.programOf(candidate) != &program)
+    if (tuning.programOf(candidate) != program)
       continue;
     if (&candidate == tuning.winner())
-      alone.best = alone.candidates.size();
-    alone.candidates.push_back(candidate);
-    alone.candidates.back().tunables.clear();
+      result.best = result.candidates.size();
+    result.candidates.push_back(candidate);
+    result.candidates.back().tunables.clear();
   }
-  results.push_back(std::move(alone));
-  return results;
+  return std::vector{std::move(result)};
 }
 
 } // namespace tegula::tuning

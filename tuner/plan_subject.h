@@ -2,7 +2,6 @@
 // A kernel of a described plan, as a search sees it.
 #pragma once
 
-#include "plan_messages.h"
 #include "subject.h"
 #include "tegula/plan_tuner.h"
 
@@ -25,7 +24,8 @@ public:
   std::vector<std::string> description() const override { return messages_; }
   Json loading(const Candidate &candidate) const override;
 
-  Expected<std::vector<Tuning>> kept(const Tuning &tuning) const override;
+  /// Returns what a search of the fastest program alone would find, for hosts that have no other.
+  Expected<std::vector<Tuning>> implied(const Tuning &tuning) const override;
 
 private:
   PlanSubject(Tuning about, const PlanTask &task, size_t kernel)

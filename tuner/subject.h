@@ -41,8 +41,8 @@ public:
   /// Returns the members of the message `load` of a candidate, besides its id.
   virtual Json loading(const Candidate &candidate) const = 0;
 
-  /// Returns what a store keeps of a result that has a winner: the result, and others that follow from it.
-  virtual Expected<std::vector<Tuning>> kept(const Tuning &tuning) const { return std::vector{tuning}; }
+  /// Returns results of other kernels that follow from one that has a winner. A store keeps them, too.
+  virtual Expected<std::vector<Tuning>> implied(const Tuning &) const { return std::vector<Tuning>(); }
 
 protected:
   explicit Subject(Tuning about) : about_(std::move(about)) {}

@@ -15,13 +15,15 @@ using tuning::AttentionSubject, tuning::PlanSubject, tuning::Subject;
 
 /// Saves a result that has a winner, and notes what became of it.
 void keep(const Subject &subject, const TuningStore &store, Tuning &tuning) {
-  const Expected<std::vector<Tuning>> results = subject.kept(tuning);
-  tuning.store_error = results.status();
-  for (size_t n = 0; results && n < results->size() && tuning.store_error.ok() && !tuning.outranked; ++n) {
-    const Expected<bool> saved = store.save((*results)[n]);
-    tuning.store_error = saved.status();
-    tuning.outranked = n == 0 && saved && !*saved;
-  }
+  const Expected<bool> saved = store.save(tuning);
+  tuning.store_error = saved.status();
+  tuning.outranked = saved && !*saved;
+  if (!saved || tuning.outranked)
+    return;
+  const Expected<std::vector<Tuning>> implied = subject.implied(tuning);
+  tuning.store_error = implied.status();
+  for (size_t n = 0; tuning.store_error.ok() && n < implied->size(); ++n)
+    tuning.store_error = store.save((*implied)[n]).status();
 }
 
 /// Returns what the store has about a subject, unless the caller stopped that search.

@@ -19,8 +19,22 @@ TEST(TunedConfigurations, ServeNearSizes) {
 }
 
 TEST(TunedConfigurations, TheNearestCounts) {
-  EXPECT_EQ(*tuned().find("matmul", "class", {{"m", 2048}, {"n", 2000}}), "small"); // Equally near: the first.
+  EXPECT_EQ(*tuned().find("matmul", "class", {{"m", 2048}, {"n", 2000}}), "small"); // Equally near: the smaller one.
   EXPECT_EQ(*tuned().find("matmul", "class", {{"m", 2049}, {"n", 2000}}), "large");
+}
+
+TEST(TunedConfigurations, OfTwoThatAreEquallyNearTheSmallerCountsWhateverTheOrder) {
+  TunedConfigurations reversed;
+  reversed.add({"matmul", "class", {{"n", 4096}, {"m", 4096}}, "large"});
+  reversed.add({"matmul", "class", {{"m", 1000}, {"n", 1000}}, "small"});
+  EXPECT_EQ(*reversed.find("matmul", "class", {{"m", 2048}, {"n", 2000}}), "small");
+}
+
+TEST(TunedConfigurations, SizesThatAreGuessedMayBeFarAway) {
+  EXPECT_FALSE(tuned().find("matmul", "class", {{"m", 2048}, {"n", 64}}));
+  EXPECT_EQ(*tuned().find("matmul", "class", {{"m", 2048}, {"n", 64}}, {"n"}), "small");
+  EXPECT_EQ(*tuned().find("matmul", "class", {{"m", 2048}, {"n", 65536}}, {"n"}), "large") << "the nearest counts";
+  EXPECT_FALSE(tuned().find("matmul", "class", {{"m", 64}, {"n", 1024}}, {"n"}));
 }
 
 TEST(TunedConfigurations, ServeNothingElse) {

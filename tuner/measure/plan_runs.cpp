@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan_runs.h"
 
-#include "plan_messages.h"
+#include "messages.h"
 #include "tegula/output_check.h"
 
 #include <utility>
