@@ -29,7 +29,4 @@ Sizes attentionSizes(const AttentionShape &shape);
 std::optional<Schedule> tunedSchedule(const TunedConfigurations &tuned, std::string_view program,
                                       const AttentionProblem &problem);
 
-/// The name of earlier versions.
-using TunedSchedules [[deprecated("use TunedConfigurations")]] = TunedConfigurations;
-
 } // namespace tegula

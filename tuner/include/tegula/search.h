@@ -130,13 +130,6 @@ std::string toHtml(const Tuning &tuning);
 /// text.
 Expected<Tuning> parseTuning(const std::string &json);
 
-// Names of earlier versions.
-using SearchResult [[deprecated("use Tuning")]] = Tuning;
-using PlanTuning [[deprecated("use Tuning")]] = Tuning;
-[[deprecated("use parseTuning")]] inline Expected<Tuning> parsePlanTuning(const std::string &json) {
-  return parseTuning(json);
-}
-
 struct TuningProgress {
   std::string_view activity; ///< "compiling and checking" or "timing".
   double fraction = 0;       ///< The part of the activity that is done.

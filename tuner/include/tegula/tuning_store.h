@@ -44,9 +44,6 @@ public:
   /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
   /// which memory does not suffice.
   TunedConfigurations configurations(const TuningDevice &machine) const noexcept;
-  [[deprecated("use configurations")]] TunedConfigurations schedules(const TuningDevice &machine) const noexcept {
-    return configurations(machine);
-  }
 
 private:
   std::filesystem::path folder_;
