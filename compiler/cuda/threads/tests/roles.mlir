@@ -571,7 +571,6 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
 // CHECK: %[[HEAD:.*]] = arith.trunci %{{.*}} : i64 to i32
 // CHECK: arith.muli %{{.*}}, %[[TO_NEXT]] : index
 // CHECK: cp.async.bulk.tensor.5d.shared::cluster{{.*}} %c1073741824_i32, %[[HEAD]], %
-// CHECK: cp.async.bulk.tensor.5d.shared::cluster{{.*}} %c1073741824_i32, %[[HEAD]], %
 // CHECK-NOT: cp.async.bulk.tensor
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
   func.func @pages_of_heads(%pool: !tile.view<4xbf16>, %table: !tile.view<1xi32>, %head: index, %n: index) {
@@ -589,7 +588,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
         %of_head = tile.slice %pool[%head] axis 1 : !tile.view<4xbf16> -> !tile.view<3xbf16>
         %all = tile.pages %of_head[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
         scf.for %j = %c0 to %n step %c32 {
-          sm.producer_load %all[%j, %c0] [32, 64], %b[%i] phase %i {fenced} : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
+          sm.producer_load %all[%j, %c0] [32, 64], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x64xbf16, 128>>
         }
       }
     }
