@@ -168,12 +168,13 @@ def lines(options):
         lengths = (lengths / lengths.mean() * 4096).clamp(1, 32768).int()
         yield "64 x log-normal, 4,096 on average", *case(64, 32768, lengths=lengths)
     if "latent" in options.parts:
-        for heads in (16, 128):
+        for heads, prepare in ((16, False), (16, True), (128, False)):
             for length in (4096, 16384):
                 q, k = numbers(64, heads, 1, LATENT), numbers(64, 1, length, LATENT)
-                given = torch.full((64,), length, dtype=torch.int32, device="cuda")
-                yield (f"64 x {length:,}, latent, {heads} heads",
-                       {"tegula": lambda: tegula.decode(q, k, k[..., :LATENT_VALUES], given)}, 2 * k.numel(),
+                v, given = k[..., :LATENT_VALUES], torch.full((64,), length, dtype=torch.int32, device="cuda")
+                prepared = tegula.prepare_decode(q, k, v, given) if prepare else None
+                yield (f"64 x {length:,}, latent, {heads} heads" + (", prepared" if prepare else ""),
+                       {"tegula": lambda: tegula.decode(q, k, v, given, prepared=prepared)}, 2 * k.numel(),
                        2 * 64 * heads * length * (LATENT + LATENT_VALUES))
     if "prefix" in options.parts:
         batch, before, own = 64, 8192, 512
