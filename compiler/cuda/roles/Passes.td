@@ -119,9 +119,6 @@ def PlanSteps : OrderedPass<"plan-steps", "::mlir::ModuleOp"> {
     - With `tile.overlap = "pingpong"`, the last MMA of an iteration comes one iteration late, together with the first
       one of the next: `< p0 p1@1 >`. Its result must only be yielded, as the accumulator O of attention is. If there
       are several warpgroups, they take turns. A remark says why this is not possible.
-
-    A loop that loads tiles at positions which it gathers all, such as a list of blocks or a table of pages, looks them
-    up one iteration ahead: `look_up0 load0@1 load1@1`. Its ops get these labels if they have none.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.consumer_wait"];

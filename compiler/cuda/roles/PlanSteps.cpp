@@ -5,7 +5,6 @@
 #include "compiler/sm/Roles.h"
 #include "compiler/tile/Settings.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
@@ -176,54 +175,6 @@ static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const LateSte
   return obstacleTo(overlapped, loop);
 }
 
-//===-- Look-ups -------------------------------------------------------------------------------------------------===//
-
-/// Returns the gathers of the iteration that give the load its view or its position.
-static SmallVector<Operation *> lookUpsOf(sm::ProducerLoadOp load) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getBlock() == load->getBlock(); };
-  SmallVector<Value> operands(load.getPosition());
-  operands.push_back(load.getView());
-  for (Value operand : operands)
-    (void)getBackwardSlice(operand, &slice, options);
-  return llvm::filter_to_vector(slice, llvm::IsaPred<tile::GatherOp>);
-}
-
-/// Returns the label of an op of the loop. An op without one gets `name` with a number.
-static StringRef labelOf(Operation *op, StringRef name, scf::ForOp loop) {
-  if (!op->hasAttr(tile::label)) {
-    const Anchors anchors = anchorsOf(loop);
-    unsigned number = 0;
-    while (anchors.contains((name + Twine(number)).str()))
-      ++number;
-    op->setAttr(tile::label, StringAttr::get(op->getContext(), name + Twine(number)));
-  }
-  return op->getAttrOfType<StringAttr>(tile::label).getValue();
-}
-
-/// Lets a loop that loads tiles look up their positions one iteration ahead, if it gathers all of them.
-static void lookAhead(scf::ForOp loop) {
-  auto range = loop.getBody()->getOps<sm::ProducerLoadOp>();
-  const SmallVector<sm::ProducerLoadOp> loads(range);
-  SetVector<Operation *> look_ups;
-  for (sm::ProducerLoadOp load : loads) {
-    const SmallVector<Operation *> own = lookUpsOf(load);
-    if (own.empty())
-      return;
-    look_ups.insert_range(own);
-  }
-  sm::StepList steps;
-  for (auto gather : loop.getBody()->getOps<tile::GatherOp>())
-    if (look_ups.contains(gather))
-      steps.push_back({.label = labelOf(gather, "look_up", loop).str()});
-  for (sm::ProducerLoadOp load : loads)
-    steps.push_back({.label = labelOf(load, "load", loop).str(), .isDelayed = true});
-  if (!loads.empty() && obstacleTo(steps, loop).empty())
-    loop->setAttr(tile::steps, StringAttr::get(loop.getContext(), sm::toString(steps)));
-}
-
 namespace {
 struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void runOnOperation() override {
@@ -257,10 +208,6 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     for (scf::ForOp loop : loops)
       if (!loop->hasAttr(tile::steps))
         plan(loop, labelledMmas(loop));
-    roles.walk([&](scf::ForOp loop) {
-      if (!loop->hasAttr(kPipelined) && !loop->hasAttr(tile::steps))
-        lookAhead(loop);
-    });
     return success();
   }
 
