@@ -112,6 +112,8 @@ void Selection::selectIntrinsic(IntrinsicInst &call) {
   auto results = static_cast<unsigned>(operands.size());
   for (Value *argument : call.args()) {
     Operand operand = argument->getType()->isVectorTy() ? packed(argument) : readable(argument);
+    if (argument->getType()->isIntegerTy(16))
+      operand = inRegister(operand);
     const bool takesNoLiteral = text.starts_with("stmatrix") && !operand.isRegister();
     operands.push_back(takesNoLiteral ? emit("mov.b32 $0, $1", RegisterClass::b32, operand) : operand);
   }
@@ -233,7 +235,7 @@ Operand Selection::computeNarrow(Intrinsic::ID id, Type *type, Operands x) {
   }
 }
 
-/// Returns a 16-bit float in a register. No instruction takes a literal of this size.
+/// Returns 16 bits in a register. No instruction takes a literal of this size.
 Operand Selection::inRegister(Operand narrow) {
   return narrow.isRegister() ? narrow : emit("mov.b16 $0, $1", RegisterClass::b16, narrow);
 }

@@ -122,6 +122,11 @@ define ptx_kernel void @narrow_floats(float %x, float %y) {
   %3 = bitcast <2 x half> %2 to i32
   ; CHECK: st %r[[H]];
   call void asm sideeffect "st $0;", "r"(i32 %3)
+  ; CHECK: mov.b16 %rs[[L:[0-9]+]], -20304;
+  ; CHECK: cvt.rn.f16x2.e4m3x2 %r{{[0-9]+}}, %rs[[L]];
+  %4 = call <2 x half> @llvm.nvvm.e4m3x2.to.f16x2.rn(i16 -20304)
+  %5 = bitcast <2 x half> %4 to i32
+  call void asm sideeffect "st $0;", "r"(i32 %5)
   ret void
 }
 
