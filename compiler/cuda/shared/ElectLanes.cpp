@@ -93,7 +93,7 @@ static void elect(Block &block) {
   moveOpsAfter(elected, elected.getBody().front());
 }
 
-template <class Op> static bool contains(Region &region, function_ref<bool(Op)> isWanted) {
+template <class Op> static bool contains(Region &region, function_ref<bool(Op)> isWanted = [](Op) { return true; }) {
   return region.walk([&](Op op) { return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance(); })
       .wasInterrupted();
 }
@@ -136,10 +136,12 @@ struct ElectLanes : cuda::impl::ElectLanesBase<ElectLanes> {
   void runOnOperation() override {
     getOperation()->walk([](sm::RolesOp roles) {
       for (const sm::RoleRef &role : sm::rolesOf(roles))
-        if (contains<sm::ProducerLoadOp>(role.body(), [](sm::ProducerLoadOp) { return true; }))
-          divide(role.block());
-        else if (role.hasProducts(sm::Issuer::lane))
-          elect(role.block());
+        if (contains<sm::CanLoadByTmaOp>(role.body()) || contains<sm::ElectOp>(role.body()))
+          continue; // Its lanes are chosen.
+      if (contains<sm::ProducerLoadOp>(role.body()))
+        divide(role.block());
+      else if (role.hasProducts(sm::Issuer::lane))
+        elect(role.block());
     });
   }
 };

@@ -327,6 +327,8 @@ static void postpone(sm::WaitOp wait) {
 /// Lets the lanes of a warp meet after they have copied rows to a slot, which their warp reads. Mbarriers order the
 /// other accesses to slots.
 static void meetAfter(sm::FallbackCopyOp copy) {
+  if (isa_and_present<sm::BarrierOp>(copy->getNextNode()))
+    return;
   OpBuilder b(copy->getContext());
   b.setInsertionPointAfter(copy);
   sm::BarrierOp::create(b, copy.getLoc(), /*warp=*/true);
