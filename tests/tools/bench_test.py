@@ -115,7 +115,7 @@ class BenchTest(CommandLineTest):
 
     def test_decoding_is_shown_beside_a_copy(self):
         table, report = self.serving("--decode")
-        self.assertEqual([report["unit"], report["compared"], len(report["rows"])], ["GB/s", "copy", 23])
+        self.assertEqual([report["unit"], report["compared"], len(report["rows"])], ["GB/s", "copy", 25])
         self.assertEqual(len({row["compared"] for row in report["rows"]}), 1)
         names = [row["problem"] for row in report["rows"]]
         for part in "prepared", "pages of 16", "pages of 256", "log-normal", "latent, 16 heads", "prefix of 256", "16 queries":
