@@ -136,13 +136,19 @@ struct ElectLanes : cuda::impl::ElectLanesBase<ElectLanes> {
   void runOnOperation() override {
     getOperation()->walk([](sm::RolesOp roles) {
       for (const sm::RoleRef &role : sm::rolesOf(roles))
-        if (contains<sm::CanLoadByTmaOp>(role.body()) || contains<sm::ElectOp>(role.body()))
-          continue; // Its lanes are chosen.
-      if (contains<sm::ProducerLoadOp>(role.body()))
-        divide(role.block());
-      else if (role.hasProducts(sm::Issuer::lane))
-        elect(role.block());
+        if (!isDecided(role.body()))
+          decide(role);
     });
+  }
+
+  /// Returns true if the pass has chosen the lanes of a role already.
+  static bool isDecided(Region &role) { return contains<sm::CanLoadByTmaOp>(role) || contains<sm::ElectOp>(role); }
+
+  static void decide(const sm::RoleRef &role) {
+    if (contains<sm::ProducerLoadOp>(role.body()))
+      divide(role.block());
+    else if (role.hasProducts(sm::Issuer::lane))
+      elect(role.block());
   }
 };
 } // namespace
