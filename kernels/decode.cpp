@@ -175,9 +175,11 @@ SoftmaxPart decoding::decodePart(const Config &c, const DecodeViews &views, cons
     const Value seen = c.problem.begins ? select(asColumn(key + iota(keys)) >= sequence.keys.begin, v, zero) : v;
     softmax.update(scores(dot(q, transpose(k)) * views.scale, key, keys, last), seen);
   };
-  views.cache.assertPages(views.k, false, sequence.batch, first, end);
+  const Value seenTo = rows.sequences ? rows.sequences->least : sequence.keys.end;
+  const Value firstSeen = max(first, wide(firstKey(c, {sequence.keys.begin, seenTo}, n.queries)));
+  views.cache.assertPages(views.k, false, sequence.batch, firstSeen, end);
   if (views.v)
-    views.cache.assertPages(*views.v, true, sequence.batch, first, end);
+    views.cache.assertPages(*views.v, true, sequence.batch, firstSeen, end);
   if (!views.v) { // The tile of v is a part of that of k. Its rows after the last key are 0, because none is loaded.
     for (Value key : range(first, end, block_n)) {
       const KeyTile tile = tileAt(views.k, false, key);

@@ -25,7 +25,7 @@ inline constexpr int kLeastKeysOfTile = 16;
 /// sequence has together with the prefix.
 inline constexpr int kPrefixKeys = 0, kLeastKeys = 1, kMostKeys = 2, kPrefixSizes = 3;
 
-/// Returns true if a tile of keys divides a page, or keys have no pages. Otherwise a tile has keys of several pages.
+/// Returns true if each tile of keys lies in one page, or keys have no pages.
 inline bool hasWholeTiles(const DecodeProblem &problem) { return problem.page_size % kLeastKeysOfTile == 0; }
 
 const Size kBatch("batch"), kHeads("heads"), kKvHeads("kv_heads"), kQueries("seqlen_q");
@@ -265,10 +265,11 @@ auto recordKeys(const char *name, bool latent, const TensorSpec &q, const Tensor
                 : recordList(name, with, list, arg(q), arg(k), arg(v), args...);
 }
 
-/// Returns the most keys of a tile, at most `most`, a power of two. They divide pages, if any tile does.
+/// Returns the most keys of a tile, at most `most`, a power of two. If each tile lies in one page, the number divides
+/// page_size.
 inline int keysOfTile(const DecodeProblem &problem, int most) {
-  const bool isFree = problem.page_size == 0 || !hasWholeTiles(problem);
-  return isFree ? most : std::min(problem.page_size & -problem.page_size, most);
+  const bool mayCrossPages = problem.page_size == 0 || !hasWholeTiles(problem);
+  return mayCrossPages ? most : std::min(problem.page_size & -problem.page_size, most);
 }
 
 /// Returns the schedule of the kernels that read the keys of sequences.

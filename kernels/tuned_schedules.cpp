@@ -64,7 +64,7 @@ std::string classOf(const Variant &variant) {
 std::string problemClass(const AttentionProblem &problem) {
   return std::string(toString(problem.algorithm)) + " " + std::string(toString(problem.dtype)) + " " +
          std::to_string(problem.head_dim) + " " + std::to_string(problem.value_dim) + " " +
-         (problem.contain_nonfinite ? "contain_nonfinite " : "") +
+         (problem.contain_nonfinite ? "contain_nonfinite " : "") + (problem.page_size != 0 ? "pages " : "") +
          (blockMaskOf(problem).exists() ? "block_mask " : "") + (problem.dropout_p != 0 ? "dropout " : "") +
          (problem.expected.seqlen_q <= kMaxDecoded ? "decode " : "") + std::string(toString(problem.causal)) +
          classOf(problem.variant);

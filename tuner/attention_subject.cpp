@@ -23,6 +23,8 @@ Status checkTask(const TuningTask &task) {
   const AttentionShape &shape = task.shape;
   if (!hasProgram(task.problem, task.program))
     return {ErrorCode::invalid_argument, fmt::format("the problem has no program '{}'", task.program)};
+  if (task.problem.page_size != 0)
+    return {ErrorCode::unsupported, "problems with pages cannot be tuned; set page_size to 0"};
   AttentionProblem forward = task.problem;
   forward.backward = false;
   if (task.problem.backward && hasProgram(forward, task.program))

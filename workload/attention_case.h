@@ -47,7 +47,7 @@ struct AttentionCase {
   std::shared_ptr<const GivenBlocks> blocks =
       {}; ///< The blocks that calls give, if the problem's block mask is `given`.
   /// Sequences of which the only batch entry consists. The problem then has no causal mask. Its variant is
-  /// packedSequences(), or keyIntervals() if the problem has pages.
+  /// packedSequences(), or packedQueries() if the problem has pages.
   std::shared_ptr<const PackedSequences> packed = {};
   std::shared_ptr<const CacheLayout> pages = {}; ///< The pages of packed sequences, if the problem has pages.
   int64_t diagonal_offset = 0; ///< The number of AttentionForward::diagonal_offset, if the problem has it.

@@ -93,7 +93,7 @@ Expected<DecodeRun> DecodeRun::make(const DecodeCase &decode, std::shared_ptr<De
   return run;
 }
 
-CacheLayout DecodeRun::layoutOf(const DecodeCase &decode, uint64_t seed) {
+CacheLayout DecodeRun::makeLayout(const DecodeCase &decode, uint64_t seed) {
   std::vector<int32_t> lengths = decode.lengths;
   if (decode.problem.prefix && decode.problem.page_size != 0)
     lengths.push_back(int32_t(decode.prefix));

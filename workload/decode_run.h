@@ -43,13 +43,13 @@ private:
   using NamedTensor = std::pair<std::string, DeviceTensor>;
 
   DecodeRun(const DecodeCase &decode, std::shared_ptr<Device> device, Plan plan, double compile_ms)
-      : decode_(decode), layout_(layoutOf(decode, decode.seed)),
-        value_layout_(layoutOf(decode, decode.seed + uint64_t(decode.problem.page_table_v))),
+      : decode_(decode), layout_(makeLayout(decode, decode.seed)),
+        value_layout_(makeLayout(decode, decode.seed + uint64_t(decode.problem.page_table_v))),
         prefix_layout_({int32_t(decode.prefix)}, decode.kv_heads, 0, 0), device_(std::move(device)),
         plan_(std::move(plan)), compile_ms_(compile_ms) {}
 
   /// Returns the layout whose pages `seed` orders. With pages, the prefix is one more sequence after the others.
-  static CacheLayout layoutOf(const DecodeCase &decode, uint64_t seed);
+  static CacheLayout makeLayout(const DecodeCase &decode, uint64_t seed);
   const CacheLayout &layoutOf(std::string_view name) const { return name == "v" ? value_layout_ : layout_; }
   /// Returns what the argument `lengths` has.
   std::vector<int32_t> lengths() const;

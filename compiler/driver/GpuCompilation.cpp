@@ -123,8 +123,12 @@ Status GpuCompilation::takeChoice(ModuleOp module) {
   obstacles_ = source_.remarks();
   chosen_ = filled(tile::scheduleOf(module), given_);
   auto neighbours = cast<ArrayAttr>(module->removeAttr(cuda::kNeighbours));
-  for (StringRef text : neighbours.getAsValueRange<StringAttr>())
-    neighbours_.push_back(filled(*parseSchedule(text), given_));
+  for (StringRef text : neighbours.getAsValueRange<StringAttr>()) {
+    const Expected<Schedule> neighbour = parseSchedule(text);
+    if (!neighbour)
+      return neighbour.status();
+    neighbours_.push_back(filled(*neighbour, given_));
+  }
   Schedule schedule = chosen_;
   if (reports()) {
     schedule = forReports(std::move(schedule));

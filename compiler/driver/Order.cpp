@@ -100,6 +100,8 @@ private:
       if (auto branch = dyn_cast<scf::IfOp>(op))
         if (Block *side = commonSide(branch))
           addBlock(*side);
+      if (auto elect = dyn_cast<sm::ElectOp>(op))
+        addBlock(elect.getBody().front());
     }
   }
 

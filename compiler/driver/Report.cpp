@@ -81,6 +81,8 @@ void add(Block &block, Work &work) {
     if (auto branch = dyn_cast<scf::IfOp>(op))
       if (Block *side = commonSide(branch))
         add(*side, work);
+    if (auto elect = dyn_cast<sm::ElectOp>(op))
+      add(elect.getBody().front(), work);
   }
 }
 

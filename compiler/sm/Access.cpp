@@ -190,6 +190,7 @@ Order TmaStoreWaitOp::getOrder() { return {.ends = Engine::tma, .handles = getOD
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handles = getODSOperands(0)}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
+
 namespace {
 /// One thread draws the work index and passes it to the others between two barriers.
 struct NextWorkOrder : OrderOpInterface::ExternalModel<NextWorkOrder, tile::NextWorkOp> {

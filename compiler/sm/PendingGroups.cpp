@@ -50,7 +50,7 @@ public:
   void handOn(ValueRange heirs, ValueRange values) {
     const SmallVector<int64_t> ages = llvm::map_to_vector(values, [&](Value value) { return of(value); });
     for (auto [heir, age] : llvm::zip_equal(heirs, ages))
-      if (engineOf(heir) != Engine::none)
+      if (isa<InflightType, CopiesType>(heir.getType()))
         ages_[heir] = age;
   }
   void addPath(const Ages &path) {

@@ -741,9 +741,9 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
 
-    After `elect-lanes`, TMA loads the tile, and the op is in an `sm.elect`. Outside of one, lanes of the warp share the
-    boxes of a tile in several pages: each says where a box is, and one of them starts the copies. With `tested`, an
-    `sm.producer_acquire` has waited for the slot, and an `sm.is_loaded` of the tile is true.
+    After `elect-lanes`, TMA loads the tile. One lane starts it in an `sm.elect`. If the op is in none, the lanes of the
+    warp share the boxes of a tile in several pages: each lane says where a box is, and one lane starts the copies. With
+    `tested`, an `sm.producer_acquire` has waited for the slot, and an `sm.is_loaded` of the tile is true.
 
     ```mlir
     sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase
@@ -928,8 +928,9 @@ def Sm_IsLoadedOp : Sm_Op<"is_loaded", [Pure]> {
 def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   let summary = "copies a tile to its slot by lanes, where TMA cannot load it";
   let description = [{
-    Copies what an `sm.producer_load` describes. The lanes of a producer copy the whole tile, those of the only warp of
-    a role or of an `sm.elect`.
+    Copies what an `sm.producer_load` describes. Without `rows_of_warp`, the op is in a producer, and the lanes that
+    execute it copy the whole tile: those of the role's only warp, or the one of an `sm.elect`, which copies vectors
+    only.
 
     With `rows_of_warp`, consumers copy a tile that the producer has left out. Warp w copies `rows_of_warp` rows from
     row w * rows_of_warp on. Its own lanes read these rows afterwards, so warps need not wait for each other.

@@ -6,11 +6,11 @@
 //     step := label | label "@1" | label ".end@1" | label ".lhs" | label ".rhs" | "<" | ">"
 //
 // A label (`tile.label`) stands for the start of its MMA, load, store, addition or gather. `@1` means: of the iteration
-// before. `label.end@1` lets the
-// MMA run into the next iteration, which adds to the same accumulators. `label.lhs` and `label.rhs` stand for the
-// write of an operand that warpgroups compute and exchange through shared memory. Warpgroups run what is between `<`
-// and `>` one after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration
-// together with the second one of the iteration before. Its backward pass is `s dp < dq.lhs > dq@1 dv dk`.
+// before. `label.end@1` lets the MMA run into the next iteration, which adds to the same accumulators. `label.lhs` and
+// `label.rhs` stand for the write of an operand that warpgroups compute and exchange through shared memory. Warpgroups
+// run what is between `<` and `>` one after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the
+// first MMA of an iteration together with the second one of the iteration before. Its backward pass is `s dp < dq.lhs >
+// dq@1 dv dk`.
 #pragma once
 
 #include "mlir/Support/LLVM.h"

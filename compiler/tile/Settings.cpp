@@ -70,10 +70,11 @@ void setChoice(ModuleOp module, const Schedule &choice) {
   if (auto before = module->getAttrOfType<ArrayAttr>(chosen))
     llvm::append_range(names, before.getAsValueRange<StringAttr>());
   const Schedule own = ownSchedule(module);
-  for (const ScheduleField &field : scheduleFields())
-    if (field.text(own).empty() && !field.text(choice).empty())
-      names.push_back(field.name);
   setSchedule(module, choice);
+  const Schedule now = ownSchedule(module);
+  for (const ScheduleField &field : scheduleFields())
+    if (field.text(own).empty() && !field.text(now).empty())
+      names.push_back(field.name);
   if (!names.empty())
     module->setAttr(chosen, Builder(module).getStrArrayAttr(names));
 }

@@ -17,8 +17,8 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// Returns begin and end i32 [1, queries] for TEGULA_PACKED_QUERIES, then page_table and page_lengths i32 [entries] of
-/// tegula_forward_args.
+/// Returns begin and end i32 [1, queries], the first two tensors of TEGULA_PACKED_QUERIES, then page_table and
+/// page_lengths i32 [entries] of tegula_forward_args.
 std::tuple<Tensor, Tensor, Tensor, Tensor> packedPages(const Tensor &offsets_q, const Tensor &lengths,
                                                        const Tensor &page_table, const OptionalTensor &page_offsets,
                                                        int64_t page_size, int64_t queries, int64_t entries,

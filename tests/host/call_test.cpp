@@ -750,7 +750,52 @@ TEST_P(Assertions, DecodingTestsPagesAndLengths) {
   EXPECT_THAT(status.message(), HasSubstr("[0] 0 33 " + std::to_string(columns * page)));
 }
 
-INSTANTIATE_TEST_SUITE_P(PageSizes, Assertions, ::testing::Values(16, 5));
+/// Pages that lie before the window of all queries may be absent, such as those that a server has freed.
+TEST_P(Assertions, PagesBeforeAWindowMayBeAbsent) {
+  tegula_context_options options = tegula::test::options();
+  options.device_asserts = 1;
+  const Context context = makeContext(options);
+  constexpr int64_t dim = 8;
+  const int page = GetParam(), columns = 80 / page;
+  std::vector<float> q(dim, 1), k(2 * page * dim, 1), o(dim), lse(1);
+  std::vector<int32_t> pages(columns, 1);
+  std::fill_n(pages.begin(), 70 / page, -1); // The query sees key 70 and those after it.
+  int32_t lengths[] = {80};
+  tegula_attention_problem attention = problem();
+  attention.head_dim = dim;
+  attention.backward = 0;
+  attention.variants = TEGULA_WINDOW;
+  attention.bottom_right = 1;
+  attention.window_left = 9;
+  attention.window_right = TEGULA_NO_BOUND;
+  auto decoding = make<tegula_decode_problem>();
+  decoding.page_size = page;
+  decoding.attention = &attention;
+  const Expected<Plan> plan = context.decodePlan(decoding);
+  ASSERT_TRUE(isOk(plan.status()));
+  const tegula_tensor q_view = tensor(q.data(), TEGULA_F32, {1, 1, 1, dim}),
+                      k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
+                      length_view = tensor(lengths, TEGULA_I32, {1}),
+                      table = tensor(pages.data(), TEGULA_I32, {1, columns}),
+                      o_view = tensor(o.data(), TEGULA_F32, {1, 1, 1, dim}),
+                      lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
+  const std::vector<tegula_argument> arguments = {argument(q_view), argument(k_view),  argument(length_view),
+                                                  argument(table),  argument(k_view),  argument(1.0f),
+                                                  argument(o_view), argument(lse_view)};
+  const Expected<int64_t> bytes = plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
+  ASSERT_TRUE(isOk(bytes.status()));
+  auto args = make<tegula_launch_args>();
+  args.workspace_bytes = *bytes;
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
+                                                              &std::free);
+  args.workspace = workspace.get();
+  EXPECT_TRUE(isOk(plan->launch(args)));
+  EXPECT_NEAR(o[0], 1, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(PageSizes, Assertions, ::testing::Values(16, 5, 2));
 
 /// Launches a plan that needs no workspace.
 Status launch(const Plan &plan, const std::vector<tegula_argument> &arguments) {

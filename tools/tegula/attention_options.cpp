@@ -33,8 +33,8 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
 --seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant and blocks hide,
-and with --cu-seqlens those of queries with the keys that they see. With --page-size and --check, all
-that is in a page and in no sequence is NaN.
+and with --cu-seqlens those of queries with the keys that they see. With --page-size, --check fills all
+rows of pages with NaN that are no key of a sequence.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
 Exit code: 0 if all went well, 1 if something failed, a mutant survived, an error ratio exceeds 2, or a
 rerun has other bits, 2 for bad input, 4 if no launch came to some mutants, and all others were found out.)";
@@ -53,7 +53,7 @@ void addPacked(CLI::App &command, AttentionOptions &o) {
                             "--blocks", "--diagonal-offset", "--dropout", "--sinks", "--mutate"})
     q->excludes(other);
   addNumber(command, "--page-size", o.page_size, 0, kMaxOffset,
-            "The keys of a page; pages lie in a random order. 0: no pages (0)")
+            "The keys of a page of --cu-seqlens, forward only; pages lie in a\nrandom order. 0: no pages (0)")
       ->needs(q)
       ->excludes("--backward");
 }
@@ -81,7 +81,8 @@ void addOutput(CLI::App &command, AttentionOptions &o) {
             "Run again this many times, and compare the bits of the results. Without\n--deterministic, dq may differ");
   command
       .add_option("--save", o.save,
-                  "Write q, k, v, o, lse (--backward: do, dq, dk, dv) and a variant's\ntensors as .npy")
+                  "Write q, k, v, o, lse (--backward: do, dq, dk, dv) and a variant's\ntensors as .npy; k and v of "
+                  "pages in the order of sequences")
       ->type_name("DIR");
   command.add_flag("--json", o.json, "Print one JSON object instead of a table");
 }

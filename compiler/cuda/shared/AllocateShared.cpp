@@ -49,7 +49,7 @@ public:
   /// Inserts a wait before the first op in the rest of the block that needs the copy to be finished. Waits that come
   /// first and cover the group name it instead, also those in regions. Returns true if a wait of the block names it.
   bool waitForUse() {
-    Operation *end = findEnd(restOfBlock());
+    Operation *end = nameInWaits(restOfBlock());
     if (end && !isa<sm::WaitOp>(end))
       waitBefore(end, commit_);
     return end;
@@ -81,8 +81,9 @@ private:
     return llvm::make_range(std::next(commit_->getIterator()), commit_->getBlock()->end());
   }
 
-  /// Returns the first of `ops` that needs the copy to be finished, or a wait that covers the group and comes first.
-  Operation *findEnd(llvm::iterator_range<Block::iterator> ops) {
+  /// Lets the wait that covers the group and comes first in `ops` name it, and those in regions before. Returns this
+  /// wait, or the first op that needs the copy earlier; null if there is neither.
+  Operation *nameInWaits(llvm::iterator_range<Block::iterator> ops) {
     for (Operation &op : ops) {
       auto wait = dyn_cast<sm::WaitOp>(op);
       if (wait && covers(wait, commit_)) {
@@ -90,7 +91,7 @@ private:
           wait.getCopiesMutable().append(commit_.getCopies());
         return wait;
       }
-      if (readsCopy(op) || overwritesSource(op) || hasEarlyUse(op))
+      if (readsCopy(op) || overwritesSource(op) || needsCopyEarly(op))
         return &op;
     }
     return nullptr;
@@ -104,12 +105,13 @@ private:
     });
   }
 
-  /// Waits in a region do not count after the region, because it may not run.
-  bool hasEarlyUse(Operation &op) {
+  /// Returns true if an op in a region of `op` needs the copy before a wait in this region. Waits there name the group,
+  /// but do not count after the region, because it may not run.
+  bool needsCopyEarly(Operation &op) {
     return llvm::any_of(op.getRegions(), [&](Region &region) {
       if (region.empty())
         return false;
-      Operation *end = findEnd(llvm::make_range(region.front().begin(), region.front().end()));
+      Operation *end = nameInWaits(llvm::make_range(region.front().begin(), region.front().end()));
       return end && !isa<sm::WaitOp>(end);
     });
   }

@@ -36,7 +36,7 @@ static void copy(LocBuilder &b, sm::ProducerLoadOp load, Value tile) {
                              /*rows_of_warp=*/IntegerAttr());
 }
 
-static void commit(LocBuilder &b, sm::ProducerLoadOp load) {
+static void commitSlot(LocBuilder &b, sm::ProducerLoadOp load) {
   sm::ProducerCommitOp::create(b, load.getChannel(), load.getSlot());
 }
 
@@ -53,7 +53,7 @@ static void loadByTma(sm::ProducerLoadOp load) {
   b.setInsertionPointToStart(branch.elseBlock());
   if (!load.getTmaOnly())
     copy(b, load, tile);
-  commit(b, load);
+  commitSlot(b, load);
   load->moveBefore(branch.thenBlock()->getTerminator());
   load.setTmaOnly(false);
   load.setTested(true);
@@ -72,7 +72,7 @@ static void loadByLanes(sm::ProducerLoadOp load) {
       sm::ProxyFenceOp::create(b);
     sm::BarrierOp::create(b, /*warp=*/true);
   }
-  commit(b, load);
+  commitSlot(b, load);
   load.erase();
 }
 
@@ -98,8 +98,8 @@ template <class Op> static bool contains(Region &region, function_ref<bool(Op)> 
       .wasInterrupted();
 }
 
-/// Lets one lane execute a block. If its warp must, because lanes share the boxes of a tile, one lane starts each of
-/// the other loads.
+/// Lets one lane execute a block. If lanes share the boxes of a tile, the whole warp executes it instead, and one lane
+/// starts each of the other loads.
 static void electForTma(Block &block) {
   Region &region = *block.getParent();
   if (!contains<sm::ProducerLoadOp>(region, isShared))
@@ -112,9 +112,9 @@ static void electForTma(Block &block) {
   });
 }
 
-/// Makes two programs of a role that loads tiles: one that loads them by TMA, mostly of one lane, and one of a warp
-/// that copies them. A second lane with TMA could come a whole round late to a slot, see the parity of a later phase,
-/// and wait forever.
+/// Makes two programs of a role that loads tiles: one loads them by TMA, in the other the lanes of the warp copy them.
+/// With TMA, one lane waits for a slot and starts the copies. A second lane could come a whole round late to the slot,
+/// see the parity of a later phase, and wait forever.
 static void divide(Block &block) {
   LocBuilder b(block.getParentOp()->getLoc(), block.getParentOp()->getContext());
   b.setInsertionPointToStart(&block);

@@ -324,10 +324,10 @@ static void postpone(sm::WaitOp wait) {
     wait->moveBefore(place);
 }
 
-/// Lets the lanes of a warp meet after they have copied rows to a slot, which their warp reads. Mbarriers order the
-/// other accesses to slots.
+/// Lets the lanes of a warp of consumers meet after they have copied their rows to a slot, which their warp reads.
+/// Mbarriers order the other accesses to slots.
 static void meetAfter(sm::FallbackCopyOp copy) {
-  if (isa_and_present<sm::BarrierOp>(copy->getNextNode()))
+  if (!copy.getRowsOfWarp() || isa_and_present<sm::BarrierOp>(copy->getNextNode()))
     return;
   OpBuilder b(copy->getContext());
   b.setInsertionPointAfter(copy);

@@ -212,8 +212,9 @@ enum {
    * query_offsets and key_offsets: i32 [sequences + 1], the first position of each sequence and the end of the last one
    * (cu_seqlens). Kernels begin their blocks where long sequences begin, and begin with the longest ones. */
   TEGULA_SEQUENCES = 1024,
-  /* As TEGULA_KEY_INTERVALS, for queries of sequences that lie one after another in each batch entry. query_offsets
-   * follows, as of TEGULA_SEQUENCES, and has the same effect. Forward only. */
+  /* As TEGULA_KEY_INTERVALS, for queries of sequences that lie one after another in each batch entry. A third tensor
+   * follows, query_offsets: i32 [sequences + 1], as in TEGULA_SEQUENCES. Blocks of queries begin where long sequences
+   * begin, and those of the longest sequences start first. A problem with `backward` is refused. */
   TEGULA_PACKED_QUERIES = 2048
 };
 
@@ -699,8 +700,8 @@ typedef struct tegula_packed_pages_problem {
 } tegula_packed_pages_problem;
 
 /* Makes a plan for tegula_plan_launch. It puts the pages of sequences into one row of keys, and writes which of them the
- * queries of tegula_plan_create_packed see: what a problem with TEGULA_PACKED_QUERIES and page_size takes. Its arguments
- * are, in this order:
+ * queries of tegula_plan_create_packed see. A problem with TEGULA_PACKED_QUERIES and page_size takes begin, end and
+ * offsets_q as the tensors of its variant, and pages and page_lengths. The arguments of the plan are, in this order:
  *
  *   lengths       i32 [sequences]: the keys of each sequence
  *   page_table    i32 [sequences, room]: the pages of each sequence; with page_offsets i32 [room]

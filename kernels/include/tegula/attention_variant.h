@@ -241,8 +241,8 @@ struct Variant {
   std::optional<Alignment> peak = {};
   /// Sequences lie one after another, and the ranges of the variant keep them apart. Its tensors `query_offsets` and,
   /// for a backward pass, `key_offsets`, i32 [any], have the first position of each sequence and the end of the last
-  /// one; no offset is less than the one before it. A block of queries or keys of flash2 then has rows of one long sequence, or of short ones,
-  /// and blocks of the longest sequences start first. Results differ by rounding.
+  /// one; no offset is less than the one before it. A block of queries or keys of flash2 then has rows of one long
+  /// sequence, or of short ones, and blocks of the longest sequences start first. Results differ by rounding.
   bool sequences = false;
   /// Error in the parameters from which the variant was made. It is reported when the variant is used.
   Status status = {};

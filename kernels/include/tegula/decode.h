@@ -29,6 +29,7 @@ struct DecodeProblem {
   bool causal = true;
   /// The keys of a page. 0 if k and v have no pages. If it is a multiple of 16, a tile has keys of one page: at most as
   /// many as the largest power of two that divides it. Other pages are slower, because a tile has keys of several ones.
+  /// On Hopper, TMA loads these only if the size is a multiple of 8.
   int page_size = 0;
   /// The page tables of all sequences lie one after another (CSR, as kv_indptr and kv_indices of FlashInfer).
   bool page_offsets = false;

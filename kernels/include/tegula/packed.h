@@ -29,7 +29,8 @@ struct PackedPagesProblem {
 
 /// Describes the plan that puts the pages of sequences into one row of keys, and writes which of them packed queries
 /// see. A problem with the variant packedQueries() and this page_size (AttentionProblem) then computes attention of all
-/// sequences in one launch. Its arguments, in this order:
+/// sequences in one launch; its third tensor, `query_offsets`, is `offsets_q`. The arguments of this plan, in this
+/// order:
 ///
 ///   lengths        i32 [sequences]: the keys of each sequence
 ///   page_table     i32 [sequences, room]: the pages of each sequence; with page_offsets i32 [room]

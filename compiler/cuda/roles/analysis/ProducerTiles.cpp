@@ -152,7 +152,7 @@ std::string cuda::whyNotProducerLoaded(sm::LoadSharedOp fetch) {
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   if (tile.getRank() == 1)
     return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), /*panel=*/0);
-  const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), sm::panelColumns(tile.getElementType())));
+  const int64_t columns = sm::wholePanels(tile.getDimSize(1), tile.getElementType());
   return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), sm::kPanelBytes);
 }
 

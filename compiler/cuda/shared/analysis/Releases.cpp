@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace tegula;
 
-/// Returns true if each lane releases the slot for itself, or an MMA has synchronised the lanes since they waited for
-/// the tile.
+/// Returns true if no meeting is needed: only one lane executes the role, each lane releases the slot for itself, or an
+/// MMA has synchronised the lanes since they waited for the tile.
 static bool isReleasedTogether(sm::ReleaseOp release) {
   sm::ChannelOp channel = sm::channelOf(release.getChannel());
   std::optional<sm::RoleRef> role = sm::roleOf(release);

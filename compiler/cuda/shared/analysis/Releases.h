@@ -6,8 +6,8 @@
 
 namespace tegula::cuda {
 
-/// Places an `sm.barrier warp` before the release if lanes may still read the slot, of which one releases it for its
-/// warp.
+/// Places an `sm.barrier warp` before a release that one lane makes for its warp, if other lanes may still read the
+/// slot.
 void meetBefore(sm::ReleaseOp release);
 
 } // namespace tegula::cuda

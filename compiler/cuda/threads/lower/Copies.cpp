@@ -297,7 +297,7 @@ template <class Op> static Copy plainCopy(Threads &t, Op op, SharedPlace place, 
 static void copyVector(Threads &t, sm::FallbackCopyOp op) {
   const View view = t.view(op.getView());
   const int64_t lanes = t.lanes(), bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
-                atOnce = std::min<int64_t>(count, 4);
+                atOnce = std::gcd(count, int64_t{4});
   Value first = lanes == 1 ? t.s.i32(0) : t.lane(), position = t.scalar(op.getPosition().front()),
         zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
   OpBuilder::InsertionGuard guard(t.b);

@@ -80,10 +80,7 @@ static LogicalResult lower(Threads &t, sm::PassMemoryTurnOp op) {
 
 static LogicalResult lower(Threads &t, sm::DrawWorkOp op) {
   Value word = t.sharedWord(), counter = t.view(op.getCounter()).base;
-  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-  t.gpu.storeShared(t.gpu.fetchIncrement(counter), word);
+  byFirstThread(t, [&] { t.gpu.storeShared(t.gpu.fetchIncrement(counter), word); });
   return success();
 }
 

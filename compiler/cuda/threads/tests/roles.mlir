@@ -232,6 +232,37 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
 
 // -----
 
+// A warp copies six elements of a lane, two at a time: four at a time would write beyond the slot.
+// CHECK-LABEL: func @a_vector_of_six(
+// CHECK: setmaxnreg.dec
+// CHECK: %[[END:.*]] = arith.select %{{.*}}, %c6_i32, %c0_i32
+// CHECK: scf.for %{{.*}} = %c0_i32 to %[[END]] step %c2_i32
+// CHECK-COUNT-2: ld.global.b32
+// CHECK-COUNT-2: st.shared.b32
+// CHECK-NOT: st.shared.b32
+// CHECK: mbarrier.arrive.shared
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 2048 : i64} {
+  func.func @a_vector_of_six(%lse: !tile.view<1xf32>, %j: index, %slot: i32) {
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<2x192xf32, 0>
+    %b = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<192xf32, 0>>
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<192xf32, 0>>
+        sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<192xf32, 0>>
+      }
+      load warps 1 registers 24 {
+        %t = sm.producer_acquire %b[%slot] phase %slot : !sm.channel<2, !sm.shared<192xf32, 0>>
+        sm.fallback_copy %t, %lse[%j] [192] : !sm.shared<192xf32, 0>, !tile.view<1xf32>
+        sm.barrier warp
+        sm.producer_commit %b[%slot] : !sm.channel<2, !sm.shared<192xf32, 0>>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // The last warpgroup passes the mutex to the first one. Each pass is a barrier between two warpgroups, which orders no
 // memory.
 // CHECK-LABEL: func @sequence
