@@ -45,6 +45,14 @@ TEST_F(SettingsTest, AChoiceNamesTheFieldsThatItAdds) {
   EXPECT_EQ(nameSetting(*module, "roles=load"), "roles=load, which the compiler chose,");
 }
 
+/// A field that only the recorder obeys has no attribute, so that no pass can have chosen it.
+TEST_F(SettingsTest, AChoiceDoesNotNameFieldsOfTheRecorder) {
+  setChoice(*module, {.block_m = 64, .num_stages = 3});
+  const auto names = (*module)->getAttrOfType<mlir::ArrayAttr>(chosen);
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names, mlir::Builder(*module).getStrArrayAttr({"num_stages"}));
+}
+
 TEST_F(SettingsTest, FieldsThatAreNotSetStay) {
   setSchedule(*module, {.num_warps = 8, .add_by_tma = true});
   setSchedule(*module, {.num_stages = 3});

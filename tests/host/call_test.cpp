@@ -695,56 +695,82 @@ TEST(Call, DecodesWithAPrefix) {
   EXPECT_NEAR(lse[0], sequence.lse[length - 1], 1e-6);
 }
 
-/// A context with assertions names the entry of a page table that no page has, and a length that is too long. A tile
-/// lies in one page of 16 keys, and in several of 5.
-class Assertions : public ::testing::TestWithParam<int> {};
+/// Decoding in a context with assertions. A tile lies in one page of 16 keys, and in several of 5 and of 2.
+class Assertions : public ::testing::TestWithParam<int> {
+protected:
+  static constexpr int64_t dim = 8;
 
+  /// Decodes one query for each length. Each sequence has a row of `pages`, of which two exist. All values are 1.
+  Status decode(const tegula_attention_problem &attention, std::vector<int32_t> &lengths, std::vector<int32_t> &pages) {
+    auto decoding = make<tegula_decode_problem>();
+    decoding.page_size = GetParam();
+    decoding.attention = &attention;
+    const Expected<Plan> plan = context_.decodePlan(decoding);
+    if (!plan)
+      return plan.status();
+    const auto batch = int64_t(lengths.size());
+    std::vector<float> q(size_t(batch * dim), 1), k(size_t(2 * GetParam() * dim), 1), lse(size_t(batch), 0);
+    o.assign(size_t(batch * dim), 0);
+    const tegula_tensor k_view = tensor(k.data(), TEGULA_F32, {2, 1, GetParam(), dim});
+    const std::vector<tegula_tensor> tensors = {
+        tensor(q.data(), TEGULA_F32, {batch, 1, 1, dim}),
+        k_view,
+        tensor(lengths.data(), TEGULA_I32, {batch}),
+        tensor(pages.data(), TEGULA_I32, {batch, int64_t(pages.size()) / batch}),
+        k_view,
+        tensor(o.data(), TEGULA_F32, {batch, 1, 1, dim}),
+        tensor(lse.data(), TEGULA_F32, {batch, 1, 1})};
+    std::vector<tegula_argument> arguments;
+    for (const tegula_tensor &each : tensors)
+      arguments.push_back(argument(each));
+    arguments.insert(arguments.end() - 2, argument(1.0f)); // The factor of the scores.
+    const Expected<int64_t> bytes = plan->workspace({{"batch", batch}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
+    if (!bytes)
+      return bytes.status();
+    const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
+                                                                &std::free);
+    auto args = make<tegula_launch_args>();
+    args.workspace = workspace.get();
+    args.workspace_bytes = *bytes;
+    args.arguments = arguments.data();
+    args.argument_count = uint32_t(arguments.size());
+    return plan->launch(args);
+  }
+
+  static tegula_attention_problem attention() {
+    tegula_attention_problem made = problem();
+    made.head_dim = dim;
+    made.backward = 0;
+    return made;
+  }
+
+  std::vector<float> o; ///< The results of the last call.
+
+private:
+  static Context contextWithAssertions() {
+    tegula_context_options options = tegula::test::options();
+    options.device_asserts = 1;
+    return makeContext(options);
+  }
+
+  Context context_ = contextWithAssertions();
+};
+
+/// The message names the entry of a page table that no page has, and a length that is too long.
 TEST_P(Assertions, DecodingTestsPagesAndLengths) {
-  tegula_context_options options = tegula::test::options();
-  options.device_asserts = 1;
-  const Context context = makeContext(options);
-  constexpr int64_t dim = 8;
   const int page = GetParam(), columns = 32 / page, last = 16 / page; // The entry of key 16.
-  std::vector<float> q(dim, 1), k(2 * page * dim, 1), o(2 * dim), lse(2);
-  std::vector<int32_t> pages(2 * columns, 1);
-  int32_t lengths[] = {20, 17}, &missing = pages[columns + last];
+  std::vector<int32_t> pages(size_t(2 * columns), 1), lengths = { 20, 17 };
+  int32_t &missing = pages[size_t(columns + last)];
   missing = 5;
-  tegula_attention_problem attention = problem();
-  attention.head_dim = dim;
-  attention.backward = 0;
-  auto decoding = make<tegula_decode_problem>();
-  decoding.page_size = page;
-  decoding.attention = &attention;
-  const Expected<Plan> plan = context.decodePlan(decoding);
-  ASSERT_TRUE(isOk(plan.status()));
-  tegula_tensor q_view = tensor(q.data(), TEGULA_F32, {2, 1, 1, dim});
-  q_view.strides[0] = 0;
-  const tegula_tensor k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
-                      length_view = tensor(lengths, TEGULA_I32, {2}),
-                      table = tensor(pages.data(), TEGULA_I32, {2, columns}),
-                      o_view = tensor(o.data(), TEGULA_F32, {2, 1, 1, dim}),
-                      lse_view = tensor(lse.data(), TEGULA_F32, {2, 1, 1});
-  const std::vector<tegula_argument> arguments = {argument(q_view), argument(k_view),  argument(length_view),
-                                                  argument(table),  argument(k_view),  argument(1.0f),
-                                                  argument(o_view), argument(lse_view)};
-  const Expected<int64_t> bytes = plan->workspace({{"batch", 2}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
-  ASSERT_TRUE(isOk(bytes.status()));
-  auto args = make<tegula_launch_args>();
-  args.workspace_bytes = *bytes;
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
-                                                              &std::free);
-  args.workspace = workspace.get();
-  Status status = plan->launch(args);
+  Status status = decode(attention(), lengths, pages);
   EXPECT_EQ(status.code(), ErrorCode::launch_failed);
   EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, entry of page_table, and its page, which does "
                                           "not exist: i32 [3]"));
   EXPECT_THAT(status.message(), HasSubstr("[0] 1 " + std::to_string(last) + " 5"));
   missing = 1;
-  EXPECT_TRUE(isOk(plan->launch(args)));
+  EXPECT_TRUE(isOk(decode(attention(), lengths, pages)));
   lengths[0] = 33;
-  status = plan->launch(args);
+  status = decode(attention(), lengths, pages);
   EXPECT_THAT(status.message(), HasSubstr("assertion failed: sequence, its length, and the keys that it has room for: "
                                           "i32 [3]"));
   EXPECT_THAT(status.message(), HasSubstr("[0] 0 33 " + std::to_string(columns * page)));
@@ -752,46 +778,14 @@ TEST_P(Assertions, DecodingTestsPagesAndLengths) {
 
 /// Pages that lie before the window of all queries may be absent, such as those that a server has freed.
 TEST_P(Assertions, PagesBeforeAWindowMayBeAbsent) {
-  tegula_context_options options = tegula::test::options();
-  options.device_asserts = 1;
-  const Context context = makeContext(options);
-  constexpr int64_t dim = 8;
-  const int page = GetParam(), columns = 80 / page;
-  std::vector<float> q(dim, 1), k(2 * page * dim, 1), o(dim), lse(1);
-  std::vector<int32_t> pages(columns, 1);
-  std::fill_n(pages.begin(), 70 / page, -1); // The query sees key 70 and those after it.
-  int32_t lengths[] = {80};
-  tegula_attention_problem attention = problem();
-  attention.head_dim = dim;
-  attention.backward = 0;
-  attention.variants = TEGULA_WINDOW;
-  attention.bottom_right = 1;
-  attention.window_left = 9;
-  attention.window_right = TEGULA_NO_BOUND;
-  auto decoding = make<tegula_decode_problem>();
-  decoding.page_size = page;
-  decoding.attention = &attention;
-  const Expected<Plan> plan = context.decodePlan(decoding);
-  ASSERT_TRUE(isOk(plan.status()));
-  const tegula_tensor q_view = tensor(q.data(), TEGULA_F32, {1, 1, 1, dim}),
-                      k_view = tensor(k.data(), TEGULA_F32, {2, 1, page, dim}),
-                      length_view = tensor(lengths, TEGULA_I32, {1}),
-                      table = tensor(pages.data(), TEGULA_I32, {1, columns}),
-                      o_view = tensor(o.data(), TEGULA_F32, {1, 1, 1, dim}),
-                      lse_view = tensor(lse.data(), TEGULA_F32, {1, 1, 1});
-  const std::vector<tegula_argument> arguments = {argument(q_view), argument(k_view),  argument(length_view),
-                                                  argument(table),  argument(k_view),  argument(1.0f),
-                                                  argument(o_view), argument(lse_view)};
-  const Expected<int64_t> bytes = plan->workspace({{"batch", 1}, {"heads", 1}, {"kv_heads", 1}, {"seqlen_q", 1}});
-  ASSERT_TRUE(isOk(bytes.status()));
-  auto args = make<tegula_launch_args>();
-  args.workspace_bytes = *bytes;
-  args.arguments = arguments.data();
-  args.argument_count = uint32_t(arguments.size());
-  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(64, (*bytes + 63) / 64 * 64),
-                                                              &std::free);
-  args.workspace = workspace.get();
-  EXPECT_TRUE(isOk(plan->launch(args)));
+  std::vector<int32_t> pages(size_t(80 / GetParam()), 1), lengths = { 80 };
+  std::fill_n(pages.begin(), 70 / GetParam(), -1); // The query sees key 70 and those after it.
+  tegula_attention_problem window = attention();
+  window.variants = TEGULA_WINDOW;
+  window.bottom_right = 1;
+  window.window_left = 9;
+  window.window_right = TEGULA_NO_BOUND;
+  EXPECT_TRUE(isOk(decode(window, lengths, pages)));
   EXPECT_NEAR(o[0], 1, 1e-6);
 }
 
