@@ -134,6 +134,6 @@ int64_t boxRows(Value view, int64_t rows) {
   return page == 0 ? part : std::gcd(page, part);
 }
 
-bool areBoxesShared(Value view, int64_t rows) { return hasPages(view) && boxRows(view, rows) < rows; }
+bool areBoxesDivided(Value view, int64_t rows) { return hasPages(view) && boxRows(view, rows) < rows; }
 
 } // namespace tegula::sm

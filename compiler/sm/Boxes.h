@@ -66,8 +66,8 @@ int64_t boxRows(int64_t rows);
 /// Returns the same for a tile of `view`. Each box has rows of one page only.
 int64_t boxRows(mlir::Value view, int64_t rows);
 
-/// Returns true if the lanes of a warp share the boxes of a tile of `rows` rows. Where a box is takes a read of a table
-/// of pages and some arithmetic, which each lane does for one box.
-bool areBoxesShared(mlir::Value view, int64_t rows);
+/// Returns true if the lanes of a warp divide the boxes of a tile of `rows` rows. Where a box is takes a read of a
+/// table of pages and some arithmetic, which each lane does for one box.
+bool areBoxesDivided(mlir::Value view, int64_t rows);
 
 } // namespace tegula::sm

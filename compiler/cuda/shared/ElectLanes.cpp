@@ -22,9 +22,9 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 static bool isVector(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile().getShape().size() == 1; }
 
-/// Returns true if the lanes of a warp share the boxes of the tile. One lane makes the test of `tma_only`.
-static bool isShared(sm::ProducerLoadOp load) {
-  return !load.getTmaOnly() && !isVector(load) && sm::areBoxesShared(load.getView(), load.getShape().front());
+/// Returns true if the lanes of a warp divide the boxes of the tile. One lane makes the test of `tma_only`.
+static bool dividesBoxes(sm::ProducerLoadOp load) {
+  return !load.getTmaOnly() && !isVector(load) && sm::areBoxesDivided(load.getView(), load.getShape().front());
 }
 
 static Value acquire(LocBuilder &b, sm::ProducerLoadOp load) {
@@ -102,10 +102,10 @@ template <class Op> static bool contains(Region &region, function_ref<bool(Op)> 
 /// starts each of the other loads.
 static void electForTma(Block &block) {
   Region &region = *block.getParent();
-  if (!contains<sm::ProducerLoadOp>(region, isShared))
+  if (!contains<sm::ProducerLoadOp>(region, dividesBoxes))
     return elect(block);
   region.walk([](sm::ProducerLoadOp load) {
-    if (isShared(load))
+    if (dividesBoxes(load))
       return;
     LocBuilder b(load.getLoc(), load);
     load->moveBefore(sm::ElectOp::create(b).getBody().front().getTerminator());

@@ -155,7 +155,7 @@ public:
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
   /// The role that is being lowered.
   const sm::RoleRef &role() const { return *role_; }
-  /// Emits what one lane of the warp does. All lanes meet before.
+  /// Emits what one lane of the warp does. All lanes meet before. In an `sm.elect` it is the lane that is left.
   void byOneLane(llvm::function_ref<void()> emit);
   /// Returns the kernel parameter that contains the tensor map.
   mlir::Value parameterOf(const TensorMap &map);
@@ -167,6 +167,8 @@ public:
   mlir::Value canLoadByTma(const TensorMap &map);
 
 private:
+  /// Emits what the lane does for which `isLane` (i1) is true.
+  void byLane(mlir::Value isLane, llvm::function_ref<void()> emit);
   void buildSignature();
   void findTensorMaps();
   void describeOnModule();

@@ -251,9 +251,10 @@ SmallVector<BoxCoordinates> cuda::boxesOf(Threads &t, sm::ProducerLoadOp load) {
   return boxes;
 }
 
-/// Copies the boxes that lanes share one after another. All lanes say where a box is, and one of them copies it.
-static void copySharedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> ofLanes, SharedPlace slot,
-                            function_ref<void(Value, ValueRange)> copy) {
+/// Copies the boxes that lanes divide among them, one after another. All lanes say where a box is, and one of them
+/// copies it.
+static void copyDividedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> ofLanes, SharedPlace slot,
+                             function_ref<void(Value, ValueRange)> copy) {
   const int64_t boxes = boxCount(load), rows = slot.type.getShape().front() / boxes;
   for (auto [group, ofLane] : llvm::enumerate(ofLanes)) {
     const int64_t first = static_cast<int64_t>(group) * sm::kWarpSize, count = std::min(boxes - first, sm::kWarpSize);
@@ -275,7 +276,7 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinate
   t.byOneLane([&] { t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes()); });
   auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
   if (t.lanes() != 1)
-    copySharedBoxes(t, load, boxes, slot, copy);
+    copyDividedBoxes(t, load, boxes, slot, copy);
   else if (type.getShape().size() == 1)
     copy(slot.address, boxes.front());
   else

@@ -70,21 +70,18 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
   return lowered;
 }
 
-void Threads::byOneLane(function_ref<void()> emit) {
-  if (lanes_ == 1)
-    return emit();
+void Threads::byLane(Value isLane, function_ref<void()> emit) {
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(scf::IfOp::create(b, gpu.electLane()).thenBlock());
+  b.setInsertionPointToStart(scf::IfOp::create(b, isLane).thenBlock());
   const int64_t lanesOutside = std::exchange(lanes_, 1);
   emit();
   lanes_ = lanesOutside;
 }
 
+void Threads::byOneLane(function_ref<void()> emit) { lanes_ == 1 ? emit() : byLane(gpu.electLane(), emit); }
+
 LogicalResult Threads::lowerElect(sm::ElectOp elect) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
-  const int64_t lanesOutside = std::exchange(lanes_, 1);
-  const LogicalResult lowered = lowerBlock(elect.getBody().front());
-  lanes_ = lanesOutside;
+  LogicalResult lowered = success();
+  byLane(isFirstLane(), [&] { lowered = lowerBlock(elect.getBody().front()); });
   return lowered;
 }
