@@ -46,7 +46,7 @@ def page():
     columns = ["sequences x keys", "us", "GB/s", *(f"{name}, GB/s" for name in PEERS), "Tegula / cuDNN", "TFLOP/s"]
     table = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, ["---"] * len(columns), *map(row, lines["decode"]))]
     return (HEAD + f"{about['device']}, driver {about['driver']}, PyTorch {about['torch']}, cuDNN {about['cudnn']}, commit "
-            f"{about['commit']}.\n32 query heads, 8 heads of k and v, 128 columns, bf16, one query if a line gives no number.\n\n"
+            f"{about['commit']}, {len(lines['about'])} runs.\n32 query heads, 8 heads of k and v, 128 columns, bf16, one query if a line gives no number.\n\n"
             "Lines with the word prepared leave out how the batch is cut, which the layers of a model have in common\n"
             "([python.md](python.md#decoding)). Latent lines have one head of k with 576 columns, of which 512 are v. The keys\n"
             "of a prefix are read once for all sequences, and count once."
