@@ -2,6 +2,7 @@
 #include "compiler/driver/GpuCompilation.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ptx/Ptx.h"
+#include "compiler/sm/Sm.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -50,8 +51,9 @@ private:
     artifact_.binary = std::move(*binary);
     if (wants(kReportPhase))
       artifact_.text = describeSchedule(artifact_) +
-                       describeResources(artifact_, target_.sharedBytes + kReservedBytes) + describeInstructions(ptx) +
-                       loops_ + (artifact_.report.notes.empty() ? "" : "\n" + artifact_.report.notes + "\n");
+                       describeResources(artifact_, target_.sharedBytes + sm::kReservedBytes) +
+                       describeInstructions(ptx) + loops_ +
+                       (artifact_.report.notes.empty() ? "" : "\n" + artifact_.report.notes + "\n");
     return {};
   }
 

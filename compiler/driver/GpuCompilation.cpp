@@ -2,6 +2,7 @@
 #include "compiler/driver/GpuCompilation.h"
 
 #include "compiler/cuda/schedule/analysis/ScheduleChoice.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/sm/Steps.h"
 #include "compiler/tile/Settings.h"
 #include "compiler/tile/Tile.h"
@@ -84,11 +85,6 @@ Schedule forReports(Schedule schedule) {
   return schedule;
 }
 
-/// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor.
-int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
-  return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
-}
-
 } // namespace
 
 Status GpuCompilation::prepare(ModuleOp module) {
@@ -112,7 +108,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
     module->setAttr(tile::hasTensorMemory, Builder(module.getContext()).getBoolAttr(true));
   if (target_.hasWgmma)
     module->setAttr(cuda::kHasWgmma, Builder(module.getContext()).getBoolAttr(true));
-  setAttribute(module, "tile.shared_limit", sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
+  setAttribute(module, tile::sharedLimit, sm::sharedOfBlock(target_.sharedBytes, std::max(given_.instances_per_sm, 1)));
   return {};
 }
 
@@ -249,7 +245,7 @@ Status GpuCompilation::describeLaunch() {
   artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
   const Schedule schedule = tile::scheduleOf(module);
   artifact_.instances_per_sm = schedule.instances_per_sm;
-  int64_t limit = attributeOf(module, "tile.shared_limit");
+  int64_t limit = attributeOf(module, tile::sharedLimit);
   if (artifact_.shared_bytes <= limit)
     return {};
   const int64_t instances = artifact_.instances_per_sm;

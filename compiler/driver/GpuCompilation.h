@@ -7,9 +7,6 @@
 
 namespace tegula {
 
-/// The bytes of shared memory that a multiprocessor reserves for each program instance.
-inline constexpr int64_t kReservedBytes = 1 << 10;
-
 /// A compilation whose passes target a GPU.
 class GpuCompilation : public Compilation {
 public:

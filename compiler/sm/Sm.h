@@ -23,6 +23,14 @@ namespace tegula::sm {
 /// thread blocks share a multiprocessor. Roles can redistribute only these registers.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
 
+/// The bytes of shared memory that a multiprocessor reserves for each thread block.
+constexpr int64_t kReservedBytes = 1 << 10;
+/// Returns the bytes of shared memory that a thread block may have if `blocks` of them share a multiprocessor on which
+/// one alone may have `alone`.
+constexpr int64_t sharedOfBlock(int64_t alone, int64_t blocks) {
+  return (alone + kReservedBytes) / blocks - kReservedBytes;
+}
+
 /// Gives ops of other dialects their Order.
 void attachOrders(mlir::MLIRContext &context);
 

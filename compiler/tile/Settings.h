@@ -8,6 +8,9 @@
 
 namespace tegula::tile {
 
+/// A number on a module: the bytes of shared memory that a program instance may have.
+constexpr llvm::StringLiteral sharedLimit = "tile.shared_limit";
+
 /// Returns the values of fields that neither the user nor the compiler chooses.
 Schedule usualSchedule();
 /// Returns the fields that the module that `op` is or is in has attributes for. The others are not set.

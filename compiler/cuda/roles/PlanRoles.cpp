@@ -211,7 +211,7 @@ private:
   /// Plans the tiles that go to registers: presets, and others while their rings fit into shared memory.
   LogicalResult planLoads() {
     constexpr int64_t ofMbarriers = 1 << 10;
-    room_ = tile::setting(function_, "tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
+    room_ = tile::setting(function_, tile::sharedLimit, std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room_ -= bytesBesideRings(function_);
     // All warps copy the tiles of other loads to slots, too, and keep a transpose once.
     function_.walk([&](sm::LoadSharedOp load) { room_ -= ringBytes(load, load.getType()); });

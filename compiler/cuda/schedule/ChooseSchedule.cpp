@@ -2,6 +2,7 @@
 #include "compiler/cuda/layouts/analysis/Product.h"
 #include "compiler/cuda/schedule/Passes.h"
 #include "compiler/cuda/schedule/analysis/ScheduleChoice.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Settings.h"
 #include "compiler/tile/SourcePlace.h"
 
@@ -34,16 +35,25 @@ static void explain(ModuleOp module, const Obstacles &obstacles) {
   }
 }
 
+/// Divides the shared memory among the program instances that share a multiprocessor by the compiler's choice.
+static void divideShared(ModuleOp module, int instances) {
+  if (auto limit = module->getAttrOfType<IntegerAttr>(tile::sharedLimit))
+    module->setAttr(tile::sharedLimit, Builder(module).getI64IntegerAttr(sm::sharedOfBlock(limit.getInt(), instances)));
+}
+
 namespace {
 struct ChooseSchedule : cuda::impl::ChooseScheduleBase<ChooseSchedule> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (module->hasAttr(kNeighbours))
       return;
-    const ScheduleChoice choice = chooseSchedule(module, tile::ownSchedule(module));
+    const Schedule given = tile::ownSchedule(module);
+    const ScheduleChoice choice = chooseSchedule(module, given);
     explain(module, choice.obstacles);
     const Schedule schedule = filled(choice.schedule, tile::usualSchedule());
     tile::setChoice(module, schedule);
+    if (given.instances_per_sm == 0)
+      divideShared(module, schedule.instances_per_sm);
     std::vector<std::string> texts;
     for (const Schedule &neighbour : choice.neighbours)
       if (const Schedule complete = filled(neighbour, tile::usualSchedule()); complete != schedule)

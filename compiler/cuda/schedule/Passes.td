@@ -17,6 +17,10 @@ def ChooseSchedule : OrderedPass<"choose-schedule", "::mlir::ModuleOp"> {
     have rows of its own. Their accumulators must fit into registers, and two stages of the tiles that an iteration
     loads into `tile.shared_limit` bytes. A remark at each product of tensor cores says what the obstacle is.
 
+    Up to four program instances share a multiprocessor, as many as have registers and four stages each, with at most
+    16 warps that compute. While one waits for a product or a tile, another computes. The pass then divides
+    `tile.shared_limit` among them.
+
     If the accumulators take most of a thread's registers, `tile.neighbours` gets other schedules, the best first. The
     driver tries them if the chosen schedule spills. A module that has this attribute has a complete schedule, and stays
     as it is. An example, abridged from tests/choose-schedule.mlir (`@product`). Before:
@@ -34,7 +38,7 @@ def ChooseSchedule : OrderedPass<"choose-schedule", "::mlir::ModuleOp"> {
     ```
   }];
   let gives = ["tile.num_warps", "tile.num_stages", "tile.roles", "tile.overlap", "tile.add_by_tma",
-               "tile.instances_per_sm", "tile.chosen", "tile.neighbours"];
+               "tile.instances_per_sm", "tile.chosen", "tile.neighbours", "tile.shared_limit"];
 }
 
 #endif

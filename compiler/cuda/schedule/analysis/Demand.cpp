@@ -39,6 +39,8 @@ static SetVector<Operation *> sliceOf(const Product &product) {
   return slice;
 }
 
+bool isCarried(const Product &product) { return isa_and_present<BlockArgument>(product.acc); }
+
 bool hasExponentialsBetween(ArrayRef<Product> products) {
   return llvm::any_of(products, [](const Product &product) {
     if (product.isSoftmax())
@@ -54,7 +56,8 @@ bool hasExponentialsBetween(ArrayRef<Product> products) {
 Accumulators::Accumulators(ArrayRef<Product> products, function_ref<int64_t(const Product &)> sizeOf) {
   for (const Product &product : products) {
     const int64_t size = sizeOf(product);
-    if (isa_and_present<BlockArgument>(product.acc)) {
+    ofProduct_ = std::max(ofProduct_, size);
+    if (isCarried(product)) {
       carried_ += size;
       continue;
     }

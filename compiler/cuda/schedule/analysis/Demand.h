@@ -11,6 +11,9 @@ namespace tegula::cuda {
 /// Returns the products in innermost loops: most of the work.
 llvm::SmallVector<Product> hotProducts(mlir::ModuleOp module);
 
+/// Returns true if the loop carries the accumulators of the product, so that no other product of the iteration waits.
+bool isCarried(const Product &product);
+
 /// Returns true if exponentials stand between two products of an iteration. While one warpgroup computes them, the
 /// tensor cores can compute products of the other.
 bool hasExponentialsBetween(llvm::ArrayRef<Product> products);
@@ -21,6 +24,8 @@ public:
   /// `sizeOf` returns the elements of a product's accumulators, with padding.
   Accumulators(llvm::ArrayRef<Product> products, llvm::function_ref<int64_t(const Product &)> sizeOf);
 
+  /// Returns the most that one product needs.
+  int64_t ofProduct() const { return ofProduct_; }
   /// Returns what an iteration needs whose MMAs follow each other in the order of the program.
   int64_t inOrder() const { return carried_ + largest_; }
   /// Returns what an iteration needs whose MMAs start as soon as they can.
@@ -31,6 +36,7 @@ public:
   int64_t withExchanges() const { return carried_ + 2 * largest_; }
 
 private:
+  int64_t ofProduct_ = 0;
   int64_t carried_ = 0;     ///< Elements that a loop carries.
   int64_t largest_ = 0;     ///< The largest of the others.
   int64_t independent_ = 0; ///< Elements of the others that wait for no product: their MMAs start together.

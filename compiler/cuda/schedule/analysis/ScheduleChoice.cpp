@@ -5,6 +5,7 @@
 #include "compiler/cuda/schedule/analysis/Demand.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Settings.h"
 #include "compiler/tile/Tile.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -22,24 +23,13 @@ namespace {
 /// The plan in which each warp has rows of its own.
 ProductPlan planByRows(int64_t warps) { return {.rows = warps / sm::kWarpsPerWarpgroup}; }
 
-/// Returns why no role brings the operands of a product to wgmma fast; empty if one can.
-std::string obstacleOfOperands(const Product &product) {
-  for (Value operand : transposedOperands(product)) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    if (const std::string reason = sm::obstacleToTransposing(bytesOfOperand(type)); !reason.empty())
-      return llvm::formatv("an operand of {0} must be transposed, and {1}",
-                           sm::mmaElement(type.getElementType())->name.str(), reason);
-  }
-  return "";
-}
-
 /// Returns true if each of `warps` warps can have 16 rows of each product: one to three warpgroups.
 bool haveRowsFor(ArrayRef<Product> products, int64_t warps) {
   constexpr int64_t mostWarps = 12;
   return warps % sm::kWarpsPerWarpgroup == 0 && warps != 0 && warps <= mostWarps &&
          llvm::all_of(products, [&](const Product &product) {
            return shapeOf(product).m == sm::kRowsPerWarp * warps && obstacleToWarpgroups(product).empty() &&
-                  obstacleTo(product, planByRows(warps)).empty() && obstacleOfOperands(product).empty();
+                  obstacleTo(product, planByRows(warps)).empty();
          });
 }
 
@@ -55,8 +45,7 @@ public:
   /// Returns why warpgroups do not share a product; empty if they do.
   std::string obstacleOf(const Product &product) const {
     auto dot = dyn_cast<tile::DotOp>(product.op);
-    std::string reason = dot ? planningOf(dot).obstacleOf(dot) : obstacleToWarpgroups(product);
-    return reason.empty() ? obstacleOfOperands(product) : reason;
+    return dot ? planningOf(dot).obstacleOf(dot) : obstacleToWarpgroups(product);
   }
 
   /// Returns the elements of the accumulators of a product that warpgroups share.
@@ -81,6 +70,8 @@ private:
 constexpr int64_t kMostAccumulators = 192;
 /// The same with overlap=pingpong, where they include the probabilities that an MMA reads from registers.
 constexpr int64_t kMostWithPingpong = 208;
+/// The most stages of tiles that a producer loads.
+constexpr int64_t kMostStages = 4;
 
 Accumulators unpaddedAccumulators(ArrayRef<Product> products) {
   return Accumulators(products, [](const Product &product) { return product.type.getNumElements(); });
@@ -89,7 +80,7 @@ Accumulators unpaddedAccumulators(ArrayRef<Product> products) {
 int64_t perThread(int64_t elements, int64_t warps) { return elements / (sm::kWarpSize * warps); }
 
 /// Returns the number of program instances that must have room in a multiprocessor.
-int64_t instancesOf(const Schedule &given) { return std::max(given.instances_per_sm, 1); }
+int64_t instancesOf(const Schedule &schedule) { return std::max(schedule.instances_per_sm, 1); }
 
 /// Returns the registers of a thread if `warps` warps of each of `instances` share those of a multiprocessor.
 int64_t registersOfThread(int64_t warps, int64_t instances) {
@@ -113,6 +104,21 @@ bool maySpill(const Accumulators &accumulators, int64_t warps, int64_t instances
 
 Obstacle obstacleOf(const Product &product, std::string reason) { return {product.op, std::move(reason)}; }
 
+/// Returns an obstacle for each product of few rows whose result two warpgroups would exchange. On an H200, chains of
+/// such products were up to 46 % slower with roles, and products whose accumulators the loop carries were not.
+Obstacles obstaclesToExchanging(ArrayRef<Product> products) {
+  Obstacles obstacles;
+  if (bytesOfComputed(products) == 0)
+    return obstacles;
+  for (const Product &product : products)
+    if (const int64_t rows = shapeOf(product).m; !isCarried(product) && rows < sm::kRowsPerWarpgroup)
+      obstacles.push_back(
+          obstacleOf(product, llvm::formatv("two warpgroups would exchange tiles of {0} rows, which "
+                                            "costs more time than they gain; legal are {1} rows or more",
+                                            rows, sm::kRowsPerWarpgroup)));
+  return obstacles;
+}
+
 /// Returns the reasons why two warpgroups cannot share the products.
 Obstacles obstaclesToSharing(ArrayRef<Product> products, const SharedProducts &shared) {
   Obstacles obstacles;
@@ -125,7 +131,7 @@ Obstacles obstaclesToSharing(ArrayRef<Product> products, const SharedProducts &s
                                                "legal are 64, 128 or 192 rows and at most 256 columns in all dots of "
                                                "innermost loops",
                                                shapeOf(*softmax).m))};
-  return obstacles;
+  return obstacles.empty() ? obstaclesToExchanging(products) : obstacles;
 }
 
 /// Returns what else makes room if the caller gives several program instances for a multiprocessor.
@@ -184,8 +190,10 @@ public:
   void choose(ScheduleChoice &choice) {
     if (products_.empty())
       choice.obstacles = obstaclesOutsideLoops(module_);
-    else if (chooseWarps(choice.obstacles) && allowsOperandsInRegisters(choice.obstacles))
+    else if (chooseWarps(choice.obstacles) && allowsOperandsInRegisters(choice.obstacles)) {
+      chooseInstances();
       (void)chooseStages(choice.obstacles);
+    }
     const bool demanded = demandsRoles(given_);
     if (warps_ != 0 && (demanded || choice.obstacles.empty()))
       choice.schedule = schedule();
@@ -204,6 +212,10 @@ public:
       schedule.overlap = choice.schedule.overlap;
     else if (given_.num_stages == 0)
       schedule.num_stages = 1;
+    if (instances_ > 1) {
+      schedule.instances_per_sm = 1;
+      choice.neighbours.push_back(schedule);
+    }
     if (!given_.overlap)
       schedule.overlap = Overlap::none;
     choice.neighbours.push_back(schedule);
@@ -240,19 +252,22 @@ private:
     return false;
   }
 
+  /// Returns the registers of a thread that computes if `instances` program instances share a multiprocessor.
+  int64_t registersOfConsumer(int64_t instances) const {
+    constexpr int64_t ofProducers = 32 * sm::kWarpsPerWarpgroup;
+    return (sm::registersOfBlock(warps_ + sm::kWarpsPerWarpgroup, instances) - ofProducers) / warps_;
+  }
+
   /// Returns the registers of a thread that accumulators may take: `most`, or 4/5 of a consumer's if program instances
   /// share those of a multiprocessor.
   int64_t freeRegisters(int64_t most) const {
-    constexpr int64_t ofProducers = 32 * sm::kWarpsPerWarpgroup;
     const int64_t instances = instancesOf(given_);
-    if (instances == 1)
-      return most;
-    const int64_t all = sm::registersOfBlock(warps_ + sm::kWarpsPerWarpgroup, instances);
-    return std::min(most, 4 * (all - ofProducers) / (5 * warps_));
+    return instances == 1 ? most : std::min(most, 4 * registersOfConsumer(instances) / 5);
   }
 
-  bool hasRegisters(int64_t elements, Obstacles &obstacles) const {
+  bool hasRegisters(int64_t elements, Obstacles &obstacles) {
     const int64_t registers = perThread(elements, warps_), free = freeRegisters(kMostAccumulators);
+    accumulatorsOfThread_ = registers;
     if (registers > free)
       obstacles = {obstacleOfAccumulators(products_, given_, registers, free)};
     return registers <= free;
@@ -266,19 +281,56 @@ private:
     return obstacles.empty();
   }
 
+  /// Lets several program instances share a multiprocessor if there is room for each, so that its tensor cores have
+  /// work while an instance waits for a product.
+  void chooseInstances() {
+    constexpr int64_t mostConsumers = 16; // Warps of a multiprocessor.
+    for (int instances : {4, 3, 2})
+      if (given_.instances_per_sm == 0 && instances_ == 1 && instances * warps_ <= mostConsumers &&
+          haveRegisters(instances) && haveStages(instances))
+        instances_ = instances;
+  }
+
+  /// ptxas allocates the accumulators of an MMA in the registers that a thread has at the launch, before roles divide
+  /// them.
+  bool haveRegisters(int64_t instances) const {
+    constexpr int64_t besideProduct = 32, ofAddresses = 40;
+    const int64_t warps = warps_ + sm::kWarpsPerWarpgroup;
+    return perThread(accumulators_.ofProduct(), warps_) + besideProduct <=
+               sm::registersOfBlock(warps, instances) / warps &&
+           heldByThread() + ofAddresses <= registersOfConsumer(instances);
+  }
+
+  /// Returns the registers of a thread for accumulators, and for the probabilities that overlap=pingpong holds.
+  int64_t heldByThread() const {
+    return wantsPingpong() ? std::max(accumulatorsOfThread_, perThread(accumulators_.withPingpong(), warps_))
+                           : accumulatorsOfThread_;
+  }
+
+  bool haveStages(int64_t instances) const {
+    const int64_t stages = given_.num_stages == 0 ? kMostStages : given_.num_stages;
+    return stages * bytesOfIteration(products_) <= freeShared(instances);
+  }
+
+  /// Returns the bytes of shared memory that the stages of each program instance may take.
+  int64_t freeShared(int64_t instances) const {
+    constexpr int64_t ofMbarriers = 1 << 10;
+    const int64_t given = tile::setting(module_, tile::sharedLimit, std::numeric_limits<int32_t>::max());
+    return sm::sharedOfBlock(given, instances) - ofMbarriers - bytesBesideRings(module_) - bytesOfExchanges_ -
+           bytesOfAddedByTma();
+  }
+
   bool chooseStages(Obstacles &obstacles) {
-    constexpr int64_t fewestStages = 2, mostStages = 4, ofMbarriers = 1 << 10;
+    constexpr int64_t fewestStages = 2;
     const int64_t least = given_.num_stages == 0 ? fewestStages : given_.num_stages;
-    const int64_t limit = tile::setting(module_, "tile.shared_limit", std::numeric_limits<int32_t>::max());
-    const int64_t bytes = bytesOfIteration(products_),
-                  free = limit - ofMbarriers - bytesBesideRings(module_) - bytesOfExchanges_ - bytesOfAddedByTma();
+    const int64_t bytes = bytesOfIteration(products_), free = freeShared(instances_);
     if (bytes == 0)
       obstacles = {obstacleOf(products_.front(), "its loop loads no operand of a dot, which a producer would do; load "
                                                  "tiles of the operands in the loop")};
     else if (free < least * bytes)
       obstacles = {obstacleOfShared(products_, given_, least, bytes, free)};
     else
-      stages_ = given_.num_stages == 0 ? std::min(free / bytes, mostStages) : least;
+      stages_ = given_.num_stages == 0 ? std::min(free / bytes, kMostStages) : least;
     return obstacles.empty();
   }
 
@@ -291,7 +343,8 @@ private:
   }
 
   Schedule schedule() const {
-    Schedule schedule{.num_warps = int(warps_), .num_stages = int(stages_), .roles = Roles::load};
+    Schedule schedule{
+        .num_warps = int(warps_), .num_stages = int(stages_), .roles = Roles::load, .instances_per_sm = instances_};
     if (wantsPingpong())
       schedule.overlap = Overlap::pingpong;
     if (bytesOfAdded(module_) != 0)
@@ -304,6 +357,8 @@ private:
   Accumulators accumulators_;
   const Schedule &given_;
   int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
+  int64_t accumulatorsOfThread_ = 0;
+  int instances_ = 1; ///< What a caller gives is in given_.
   int64_t bytesOfExchanges_ = 0;
 };
 
@@ -319,14 +374,13 @@ bool demandsRoles(const Schedule &given) {
 ScheduleChoice chooseSchedule(ModuleOp module, const Schedule &given) {
   const SmallVector<Product> products = hotProducts(module);
   const Accumulators accumulators = unpaddedAccumulators(products);
-  const int64_t instances = instancesOf(given);
   const bool mayHaveRoles = tile::isOn(module, kHasWgmma) && given.roles != Roles::none;
   ScheduleChoice choice;
-  choice.schedule = filled(given, {.num_warps = warpsFor(accumulators, instances)});
+  choice.schedule = filled(given, {.num_warps = warpsFor(accumulators, instancesOf(given))});
   HopperChoice hopper(module, products, given);
   if (mayHaveRoles)
     hopper.choose(choice);
-  if (!maySpill(accumulators, choice.schedule.num_warps, instances))
+  if (!maySpill(accumulators, choice.schedule.num_warps, instancesOf(choice.schedule)))
     return choice;
   if (mayHaveRoles)
     hopper.addNeighbours(choice);

@@ -179,6 +179,85 @@ module attributes {tile.has_wgmma = true} {
 
 // -----
 
+// The accumulators of 64 x 64 elements and four stages have room three times in a multiprocessor.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.num_stages = 4 {{.*}}tile.num_warps = 4 {{.*}}tile.shared_limit = 76800
+// CHECK-LABEL: func.func @several_instances
+module attributes {tile.has_wgmma = true, tile.shared_limit = 232448 : i64} {
+  func.func @several_instances(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %y = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %next = tile.dot %x, %y acc %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %next : tensor<64x64xf32>
+    }
+    return %sum : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// An MMA of 128 columns needs more registers than three instances leave a thread at the launch.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 2 {{.*}}tile.num_warps = 4
+// CHECK-LABEL: func.func @wide_mma
+module attributes {tile.has_wgmma = true, tile.shared_limit = 232448 : i64} {
+  func.func @wide_mma(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x128xf32>) -> tensor<64x128xf32> {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %sum = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> tensor<64x128xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<64x32xbf16>
+      %y = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<32x128xbf16>
+      %next = tile.dot %x, %y acc %acc : tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xf32> -> tensor<64x128xf32>
+      scf.yield %next : tensor<64x128xf32>
+    }
+    return %sum : tensor<64x128xf32>
+  }
+}
+
+// -----
+
+// The caller's number stays, and the shared memory is already that of one of them.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 1 {{.*}}tile.roles = "load", tile.shared_limit = 232448
+// CHECK-LABEL: func.func @given_instances
+module attributes {tile.has_wgmma = true, tile.instances_per_sm = 1 : i64, tile.shared_limit = 232448 : i64} {
+  func.func @given_instances(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %y = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %next = tile.dot %x, %y acc %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %next : tensor<64x64xf32>
+    }
+    return %sum : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Two warpgroups that share products of 32 rows would have to exchange their results.
+// CHECK: module attributes {{.*}}tile.roles = "none"
+// CHECK-LABEL: func.func @exchange_of_few_rows
+module attributes {tile.has_wgmma = true} {
+  func.func @exchange_of_few_rows(%q: tensor<32x64xbf16>, %k: !tile.view<2xbf16>, %n: index, %zero: tensor<32x64xf32>) -> tensor<32x64xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<32x64xf32> {
+      %x = tile.load %k[%j, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      // expected-remark @+1 {{two warpgroups would exchange tiles of 32 rows, which costs more time than they gain; legal are 64 rows or more}}
+      %s = tile.dot %q, %x {transpose_rhs} : tensor<32x64xbf16>, tensor<64x64xbf16> -> tensor<32x64xf32>
+      %p = arith.truncf %s : tensor<32x64xf32> to tensor<32x64xbf16>
+      // expected-remark-re @+1 {{roles=none: the dot at {{.*}} prevents roles=load for all}}
+      %next = tile.dot %p, %x acc %acc : tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<32x64xf32> -> tensor<32x64xf32>
+      scf.yield %next : tensor<32x64xf32>
+    }
+    return %sum : tensor<32x64xf32>
+  }
+}
+
+// -----
+
 // Accumulators that take most of a thread's registers may spill. Other schedules are for that case.
 // CHECK: module attributes {{.*}}tile.neighbours = [
 // CHECK-SAME: "num_warps=8 num_stages=4 roles=load overlap=none instances_per_sm=1",
