@@ -17,11 +17,13 @@ int64_t cuda::slotsIn(Loop loop) {
   return planned ? planned.getInt() : 1;
 }
 
-sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from,
+sm::ChannelOp cuda::makeChannel(LocBuilder &b, ArrayRef<sm::SharedType> parts, int64_t slots, StringRef from,
                                 ArrayRef<StringRef> to) {
-  auto type = sm::ChannelType::get(b.getContext(), slots, tile);
-  Value ring = tile ? sm::AllocOp::create(b, type.ring(), IntegerAttr()).getResult() : Value();
-  return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to),
+  auto type = sm::ChannelType::get(b.getContext(), slots, parts);
+  SmallVector<Value, 2> rings;
+  for (size_t part = 0; part < parts.size(); ++part)
+    rings.push_back(sm::AllocOp::create(b, type.ring(part), IntegerAttr()));
+  return sm::ChannelOp::create(b, type, rings, from, b.getStrArrayAttr(to),
                                /*per_warpgroup=*/llvm::is_contained(to, from), /*by_barriers=*/false,
                                /*words=*/IntegerAttr(), /*first_barrier=*/IntegerAttr());
 }
@@ -125,14 +127,8 @@ Value cuda::receiveWork(LocBuilder &b, sm::ChannelOp channel, RingPosition posit
 }
 
 Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches) {
-  for (sm::LoadSharedOp fetch : loads_) {
-    b.setLoc(fetch.getLoc());
-    const int64_t slots = slotsIn(loopOf(fetch));
-    sm::TransposeOp transpose = transposeOf(fetch);
-    channels_[fetch] = makeChannel(b, fetch.getType(), slots, kLoad, readerOf(fetch));
-    if (transpose)
-      channels_[transpose] = makeChannel(b, transpose.getType(), slots, kTranspose, kCompute);
-  }
+  for (sm::LoadSharedOp fetch : loads_)
+    addTiles(b, fetch);
   addProducts(b);
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
@@ -140,8 +136,25 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches
     if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop))) {
       b.setLoc(nextWorkOf(loop).getLoc());
       channels_[nextWorkOf(loop)] =
-          makeChannel(b, /*tile=*/sm::SharedType(), slotsIn(cast<Loop>(*loop)), kLoad, readersOfWork(loop));
+          makeChannel(b, /*parts=*/{}, slotsIn(cast<Loop>(*loop)), kLoad, readersOfWork(loop));
     }
+}
+
+/// Adds the channel of a load, and that of its transpose.
+void Rings::addTiles(LocBuilder &b, sm::LoadSharedOp fetch) {
+  addChannel(b, fetch.getOperation(), kLoad, readerOf(fetch));
+  if (sm::TransposeOp transpose = transposeOf(fetch))
+    addChannel(b, transpose.getOperation(), kTranspose, kCompute);
+}
+
+void Rings::addChannel(LocBuilder &b, ArrayRef<Operation *> parts, StringRef from, StringRef to) {
+  b.setLoc(parts.front()->getLoc());
+  auto types =
+      llvm::map_to_vector<2>(parts, [](Operation *tile) { return cast<sm::SharedType>(tile->getResult(0).getType()); });
+  sm::ChannelOp channel = makeChannel(b, types, slotsIn(loopOf(parts.front())), from, to);
+  for (Operation *tile : parts)
+    channels_[tile] = channel;
+  parts_[channel] = llvm::to_vector<2>(parts);
 }
 
 /// Returns the role that takes the tile of a load.
@@ -173,7 +186,7 @@ void Rings::addProducts(LocBuilder &b) {
     const sm::TensorMemoryType type = sums.getType();
     tensorRings_[sums] = sm::TensorAllocOp::create(
         b, sm::TensorMemoryType::get(b.getContext(), slots, type.getRows(), type.getColumns()));
-    channels_[sums] = makeChannel(b, /*tile=*/sm::SharedType(), slots, kMma, kCompute);
+    channels_[sums] = makeChannel(b, /*parts=*/{}, slots, kMma, kCompute);
   }
 }
 
