@@ -128,7 +128,8 @@ Value cuda::receiveWork(LocBuilder &b, sm::ChannelOp channel, RingPosition posit
 
 Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches) {
   for (sm::LoadSharedOp fetch : loads_)
-    addTiles(b, fetch);
+    if (!isPassed(fetch))
+      addTiles(b, fetch);
   addProducts(b);
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
@@ -140,9 +141,13 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches
     }
 }
 
-/// Adds the channel of a load, and that of its transpose.
+/// Adds the channel of a load and of those that may share its slots, and that of its transpose.
 void Rings::addTiles(LocBuilder &b, sm::LoadSharedOp fetch) {
-  addChannel(b, fetch.getOperation(), kLoad, readerOf(fetch));
+  SmallVector<Operation *, 2> parts{fetch};
+  for (sm::LoadSharedOp other : loads_)
+    if (other != fetch && mayShareSlots(fetch, other))
+      parts.push_back(other);
+  addChannel(b, parts, kLoad, readerOf(fetch));
   if (sm::TransposeOp transpose = transposeOf(fetch))
     addChannel(b, transpose.getOperation(), kTranspose, kCompute);
 }
@@ -155,6 +160,16 @@ void Rings::addChannel(LocBuilder &b, ArrayRef<Operation *> parts, StringRef fro
   for (Operation *tile : parts)
     channels_[tile] = channel;
   parts_[channel] = llvm::to_vector<2>(parts);
+}
+
+/// Returns true if two loads of a loop may fill parts of one slot: MMAs read both tiles from shared memory, and the
+/// same op of an iteration is the first that needs either of them, and the same op is the last. No op then waits for a
+/// tile that it does not need, and no slot is free later than with a channel for each tile.
+bool Rings::mayShareSlots(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
+  auto isOperand = [](sm::LoadSharedOp load) { return loopOf(load) && feedsWgmma(load); };
+  return isOperand(one) && isOperand(other) && one->getBlock() == other->getBlock() && !areLoadedApart(one, other) &&
+         userIn(one, /*last=*/false) == userIn(other, /*last=*/false) &&
+         userIn(one, /*last=*/true) == userIn(other, /*last=*/true);
 }
 
 /// Returns the role that takes the tile of a load.

@@ -43,8 +43,8 @@ struct RingPosition {
 /// `loop` uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
-/// The channels of a function: one for each tile that a role loads or transposes, or for several tiles of them,
-/// one for the work index of each loop that draws work indices, and one for accumulators in tensor memory.
+/// The channels of a function: one for each tile that a role loads or transposes, or for several tiles that are needed
+/// at once, one for the work index of each loop that draws work indices, and one for accumulators in tensor memory.
 class Rings {
 public:
   /// Creates the channels at the insertion point of `b`.
@@ -88,6 +88,7 @@ public:
 
 private:
   llvm::StringRef readerOf(sm::LoadSharedOp load) const;
+  bool mayShareSlots(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
   void addTiles(mlir::ImplicitLocOpBuilder &b, sm::LoadSharedOp fetch);
   void addChannel(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Operation *> parts, llvm::StringRef from,
                   llvm::StringRef to);
