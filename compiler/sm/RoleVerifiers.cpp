@@ -211,12 +211,15 @@ static LogicalResult verifyProducts(RoleRef role, RolesOp roles) {
   return success();
 }
 
-/// Returns true if `one` comes before `other` in a block that contains both.
+/// Returns the `sm.elect` directly around `op`, or `op`.
+static Operation *withElect(Operation *op) { return isa<ElectOp>(op->getParentOp()) ? op->getParentOp() : op; }
+
+/// Returns true if `one` comes before `other` in a block, perhaps each in an `sm.elect` of its own.
 static bool isBefore(Operation *one, Operation *other) {
-  for (Operation *around = other; !isa<RolesOp>(around); around = around->getParentOp())
-    if (Operation *inBlock = around->getBlock()->findAncestorOpInBlock(*one))
-      return inBlock->isBeforeInBlock(around);
-  return false;
+  if (one->getBlock() == other->getBlock())
+    return one->isBeforeInBlock(other);
+  one = withElect(one), other = withElect(other);
+  return one->getBlock() == other->getBlock() && one->isBeforeInBlock(other);
 }
 
 /// Checks that the parts of a slot are loaded one after the other. The first load waits for the slot, the last one

@@ -1079,3 +1079,25 @@ func.func @second_part_read_after_the_release(%a: !tile, %i: i32, %r: !buffer) {
   }
   return
 }
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @a_part_in_a_branch(%v: !tile.view<2xbf16>, %i: index, %s: i32, %r: !buffer, %sometimes: i1) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      // expected-error @+1 {{loads part 0 of a slot, of which no load after it fills part 1}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !ring
+      scf.if %sometimes {
+        sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s part 1 : !tile.view<2xbf16>, !ring
+      }
+    }
+  }
+  return
+}
