@@ -729,7 +729,7 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
                        OptionalAttr<I64Attr>:$first_barrier);
   let results = (outs Sm_ChannelType:$result);
   let extraClassDeclaration = [{
-    /// Returns the buffer of the first part, for which a slot stands as a whole.
+    /// Returns the ring of part 0. The ops that name the tiles of a slot know the rings of all parts (Tile_Parts).
     ::mlir::Value getViewSource() { return getRings().empty() ? ::mlir::Value() : getRings().front(); }
   }];
   let hasCustomAssemblyFormat = 1;
