@@ -106,20 +106,22 @@ private:
   }
 
   void add(Operation *op) {
-    if (auto events = dyn_cast<sm::RoleEventOpInterface>(op))
+    if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
+      addRow("producer_load", nameOf(load.getView()) + lateness(op), op->getLoc());
+    else if (auto events = dyn_cast<sm::RoleEventOpInterface>(op))
       addEvents(events);
     else if (auto mma = dyn_cast<sm::AsyncProduct>(op))
       addRow("start", mmas_.lookup(mma.getHandle()).name(), op->getLoc());
     else if (auto await = dyn_cast<sm::AwaitOp>(op))
       addAwait(await);
     else if (auto add = dyn_cast<sm::TmaAddOp>(op))
-      addRow("tma_add", nameOf(add.getTensor()) + (isLate(op) ? "@1" : ""), op->getLoc());
+      addRow("tma_add", nameOf(add.getTensor()) + lateness(op), op->getLoc());
     else if (sm::orderOf(op).meeting == sm::Meeting::role)
       addRow("barrier", "", op->getLoc());
     else if (isa<math::Exp2Op, math::ExpOp>(op))
       addExponentials(op);
     else if (const std::string label = labelOf(op); !label.empty())
-      addRow(op->getName().stripDialect(), label + (isLate(op) ? "@1" : ""), op->getLoc());
+      addRow(op->getName().stripDialect(), label + lateness(op), op->getLoc());
   }
 
   /// Returns the label of an op that is no MMA, if the list names it.
@@ -135,7 +137,7 @@ private:
       return;
     const sm::RoleEvent &event = events.front();
     const bool isTurn = event.kind == sm::RoleEvent::Kind::takeTurn || event.kind == sm::RoleEvent::Kind::passTurn;
-    std::string which = event.channel ? nameOfSlot(event.channel, isLate(op)) : "";
+    std::string which = event.channel ? nameOfSlot(event.channel, lateness(op)) : "";
     if (isTurn && event.channel)
       which = "stores " + which;
     addRow(op->getName().stripDialect(), which, isTurn ? loop_.getLoc() : op->getLoc());
@@ -158,6 +160,8 @@ private:
     return release && isReleasedLate(release);
   }
 
+  std::string lateness(Operation *op) { return isLate(op) ? "@1" : ""; }
+
   /// Returns true if only MMAs of the iteration before read the tile.
   bool isReadLate(sm::ConsumerWaitOp wait) {
     auto isLateMma = [&](Operation *user) {
@@ -176,16 +180,24 @@ private:
     return hasWait;
   }
 
-  std::string nameOfSlot(Value channel, bool isLate) { return nameOfChannel(channel) + (isLate ? "@1" : ""); }
+  /// Returns the tensors of which a role loads tiles to a slot, or what else passes through its channel.
+  std::string nameOfSlot(Value channel, const std::string &lateness) {
+    SmallVector<std::string> names(cast<sm::ChannelType>(channel.getType()).getParts().size());
+    bool areLoaded = false;
+    for (Operation *user : channel.getUsers())
+      if (auto load = dyn_cast<sm::ProducerLoadOp>(user)) {
+        names[load.getPart()] = nameOf(load.getView()) + lateness;
+        areLoaded = true;
+      }
+    return areLoaded ? llvm::join(names, ", ") : nameOfChannel(channel) + lateness;
+  }
 
-  /// Returns the tensor whose tiles pass through a channel, or the operand that warpgroups exchange.
+  /// Returns the tensor to which the tiles of a channel are added, or the operand that warpgroups exchange.
   std::string nameOfChannel(Value channel) {
     if (sm::channelOf(channel).getPerWarpgroup())
       return nameOfExchange(channel);
     for (Operation *user : channel.getUsers())
-      if (auto load = dyn_cast<sm::ProducerLoadOp>(user))
-        return nameOf(load.getView());
-      else if (auto wait = dyn_cast<sm::ConsumerWaitOp>(user))
+      if (auto wait = dyn_cast<sm::ConsumerWaitOp>(user))
         for (Operation *reader : wait->getUsers())
           if (auto add = dyn_cast<sm::TmaAddOp>(reader))
             return nameOf(add.getTensor());

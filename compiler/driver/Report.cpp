@@ -65,7 +65,7 @@ void add(Operation *op, Work &work) {
   else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && mma.getRhs().getType().elementBytes() == 2)
     work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
-    work.bytes += load.getChannel().getType().getTile().bytes();
+    work.bytes += load.getTile().bytes();
   else if (auto copy = dyn_cast<sm::CopyInOp>(op))
     work.bytes += copy.getShared().getType().bytes();
   else if (auto load = dyn_cast<tile::LoadOp>(op))

@@ -8,6 +8,16 @@
 
 #include "compiler/sm/SmDialect.cpp.inc"
 
+using tegula::sm::SharedType;
+
+static mlir::ParseResult parseParts(mlir::AsmParser &parser, llvm::SmallVector<SharedType> &parts) {
+  return parser.parseCommaSeparatedList([&] { return parser.parseType(parts.emplace_back()); });
+}
+
+static void printParts(mlir::AsmPrinter &printer, llvm::ArrayRef<SharedType> parts) {
+  llvm::interleaveComma(parts, printer.getStream(), [&](SharedType part) { printer.printType(part); });
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "compiler/sm/SmAttributes.cpp.inc"
 

@@ -14,9 +14,12 @@ template <class Op> static RoleEvent eventOf(Kind kind, Op op) {
 }
 
 Events ProducerLoadOp::getEvents() {
-  if (getTested())
-    return {eventOf(Kind::fill, *this)};
-  return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)};
+  Events events;
+  if (fillsFirstPart() && !getTested())
+    events.push_back(eventOf(Kind::waitEmpty, *this));
+  if (fillsLastPart())
+    events.push_back(eventOf(Kind::fill, *this));
+  return events;
 }
 Events ProduceWorkOp::getEvents() { return {eventOf(Kind::waitEmpty, *this), eventOf(Kind::fill, *this)}; }
 Events ProducerStoreOp::getEvents() {

@@ -148,8 +148,8 @@ static bool endsBefore(Value handle, Operation *async, ReleaseOp release) {
 }
 
 /// Checks that no reader of the slot comes after the release, or is still at work then.
-static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
-  for (Operation *reader : wait->getUsers()) {
+static LogicalResult verifyReaders(Value tile, ReleaseOp release) {
+  for (Operation *reader : tile.getUsers()) {
     Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*reader);
     if (inBlock && release->isBeforeInBlock(inBlock))
       return reader->emitError("reads a tile after its slot was released").attachNote(release.getLoc())
@@ -157,7 +157,7 @@ static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
     auto mma = dyn_cast<AsyncProduct>(reader);
     const bool isMma = mma != nullptr;
     if (inBlock && (isMma || isa<TmaAddOp>(reader)) && !release.getAfterProducts() &&
-        !endsBefore(isMma ? mma.getHandle() : Value(wait.getResult()), inBlock, release))
+        !endsBefore(isMma ? mma.getHandle() : tile, inBlock, release))
       return release.emitError("releases a slot that ")
                  .append(isMma ? "an MMA in flight" : "TMA", " still reads")
                  .attachNote(reader->getLoc())
@@ -169,9 +169,12 @@ static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
 static LogicalResult verifyRelease(ReleaseOp release) {
   for (Operation *user : release.getChannel().getUsers()) {
     auto wait = dyn_cast<ConsumerWaitOp>(user);
-    if (wait && wait->getBlock() == release->getBlock() && wait.getSlot() == release.getSlot() &&
-        wait->isBeforeInBlock(release) && failed(verifyReaders(wait, release)))
-      return failure();
+    if (!wait || wait->getBlock() != release->getBlock() || wait.getSlot() != release.getSlot() ||
+        !wait->isBeforeInBlock(release))
+      continue;
+    for (Value tile : wait.getTiles())
+      if (failed(verifyReaders(tile, release)))
+        return failure();
   }
   return success();
 }
@@ -208,10 +211,41 @@ static LogicalResult verifyProducts(RoleRef role, RolesOp roles) {
   return success();
 }
 
+/// Returns the `sm.elect` directly around `op`, or `op`.
+static Operation *withElect(Operation *op) { return isa<ElectOp>(op->getParentOp()) ? op->getParentOp() : op; }
+
+/// Returns true if `one` comes before `other` in a block, perhaps each in an `sm.elect` of its own.
+static bool isBefore(Operation *one, Operation *other) {
+  if (one->getBlock() == other->getBlock())
+    return one->isBeforeInBlock(other);
+  one = withElect(one), other = withElect(other);
+  return one->getBlock() == other->getBlock() && one->isBeforeInBlock(other);
+}
+
+/// Checks that the parts of a slot are loaded one after the other. The first load waits for the slot, the last one
+/// makes it full.
+static LogicalResult verifyParts(ProducerLoadOp load) {
+  auto isLoaded = [&](uint64_t part, bool before) {
+    return llvm::any_of(load.getChannel().getUsers(), [&](Operation *user) {
+      auto other = dyn_cast<ProducerLoadOp>(user);
+      return other && other.getPart() == part && other.getSlot() == load.getSlot() &&
+             (before ? isBefore(other, load) : isBefore(load, other));
+    });
+  };
+  const uint64_t part = load.getPart();
+  if (!load.fillsFirstPart() && !isLoaded(part - 1, /*before=*/true))
+    return load.emitOpError("loads part ") << part << " of a slot, of which no load before it fills part " << part - 1;
+  if (!load.fillsLastPart() && !isLoaded(part + 1, /*before=*/false))
+    return load.emitOpError("loads part ") << part << " of a slot, of which no load after it fills part " << part + 1;
+  return success();
+}
+
 static LogicalResult verifyInRole(Operation *op) {
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return verifyCarried(loop);
   if (auto release = dyn_cast<ReleaseOp>(op); release && failed(verifyRelease(release)))
+    return failure();
+  if (auto load = dyn_cast<ProducerLoadOp>(op); load && failed(verifyParts(load)))
     return failure();
   if (auto events = dyn_cast<RoleEventOpInterface>(op))
     for (const RoleEvent &event : events.getEvents())
@@ -253,14 +287,19 @@ static ParseResult parseNames(OpAsmParser &parser, SmallVectorImpl<Attribute> &n
   });
 }
 
+static std::string whyNotRings(ChannelType channel, size_t rings) {
+  return "needs a ring for each part of its slots: " + std::to_string(channel.getParts().size()) + ", not " +
+         std::to_string(rings);
+}
+
 ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
-  OpAsmParser::UnresolvedOperand ring;
+  SmallVector<OpAsmParser::UnresolvedOperand> rings;
   ChannelType type;
   std::string from;
   SmallVector<Attribute> to;
   Builder &b = parser.getBuilder();
-  OptionalParseResult hasRing = parser.parseOptionalOperand(ring);
-  if ((hasRing.has_value() && failed(*hasRing)) || parser.parseKeyword("from") || parser.parseKeywordOrString(&from) ||
+  const SMLoc where = parser.getCurrentLocation();
+  if (parser.parseOperandList(rings) || parser.parseKeyword("from") || parser.parseKeywordOrString(&from) ||
       parser.parseKeyword("to") || parseNames(parser, to))
     return failure();
   result.addAttribute(getFromAttrName(result.name), b.getStringAttr(from));
@@ -277,16 +316,17 @@ ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type))
     return failure();
   result.addTypes(type);
-  if (!hasRing.has_value())
-    return success();
-  if (!type.getTile())
-    return parser.emitError(ring.location, "a channel of work indices has no ring of tiles");
-  return parser.resolveOperand(ring, type.ring(), result.operands);
+  if (rings.size() != type.getParts().size())
+    return parser.emitError(where) << whyNotRings(type, rings.size());
+  for (auto [part, ring] : llvm::enumerate(rings))
+    if (parser.resolveOperand(ring, type.ring(part), result.operands))
+      return failure();
+  return success();
 }
 
 void ChannelOp::print(OpAsmPrinter &printer) {
-  if (getRing())
-    printer << ' ' << getRing();
+  if (!getRings().empty())
+    printer << ' ' << getRings();
   printer << " from ";
   printer.printKeywordOrString(getFrom());
   printer << " to [";
@@ -304,7 +344,8 @@ void ChannelOp::print(OpAsmPrinter &printer) {
 
 /// Verifies that warpgroups hand one slot to one warp: a named barrier has no phase, and counts whole warps.
 static LogicalResult verifyBarriers(ChannelOp channel, RolesOp roles) {
-  if (channel.getPerWarpgroup() || !channel.getRing() || channel.getType().getSlots() != 1 || !channel.getWords())
+  if (channel.getPerWarpgroup() || channel.getRings().size() != 1 || channel.getType().getSlots() != 1 ||
+      !channel.getWords())
     return channel.emitOpError("by_barriers has one slot for a tile, and words");
   if (channel.getTo().size() != 1 || findRole(roles, cast<StringAttr>(channel.getTo()[0]).getValue())->warps() != 1 ||
       findRole(roles, channel.getFrom())->warpgroups() == 0)
@@ -313,10 +354,11 @@ static LogicalResult verifyBarriers(ChannelOp channel, RolesOp roles) {
 }
 
 LogicalResult ChannelOp::verify() {
-  if (SharedType tile = getType().getTile(); (tile != nullptr) != (getRing() != nullptr))
-    return emitOpError(tile ? "has no ring for its tiles" : "has a ring for tiles, but passes work indices");
-  if (getRing() && getRing().getType() != getType().ring())
-    return emitOpError("has a ring of ") << getRing().getType() << "; its tiles need " << getType().ring();
+  if (getRings().size() != getType().getParts().size())
+    return emitOpError() << whyNotRings(getType(), getRings().size());
+  for (auto [part, ring] : llvm::enumerate(getRings()))
+    if (ring.getType() != getType().ring(part))
+      return emitOpError("has a ring of ") << ring.getType() << "; its tiles need " << getType().ring(part);
   auto roles = (*this)->getBlock()->getOps<RolesOp>();
   if (roles.empty())
     return emitOpError("needs the roles of its function");
@@ -338,16 +380,23 @@ static LogicalResult verifyIsInRole(Operation *op) {
 }
 
 LogicalResult ProducerLoadOp::verify() {
-  if (!getChannel().getType().getTile())
+  const ArrayRef<SharedType> parts = getChannel().getType().getParts();
+  if (parts.empty())
     return emitOpError("loads a tile to a channel of work indices");
+  if (getPart() >= parts.size())
+    return emitOpError("loads part ") << getPart() << " of slots with " << parts.size() << " parts";
+  if (parts.size() > 1 && (getTmaOnly() || getTested() || getTile().getShape().size() == 1))
+    return emitOpError("tests when it runs whether TMA loads a part; the bytes of a slot must be known before");
   if (std::string why = whyNotLoaded(getView(), getShape()[0]); !why.empty())
     return emitOpError("cannot load its tile: ") << why;
   return verifyIsInRole(*this);
 }
 
 LogicalResult ProducerStoreOp::verify() {
-  if (SharedType slot = getChannel().getType().getTile();
-      !slot || slot.getElementType() != getTile().getType().getElementType())
+  const ArrayRef<SharedType> parts = getChannel().getType().getParts();
+  if (parts.size() > 1)
+    return emitOpError("stores a tile to slots of ") << parts.size() << " parts, of which it would fill only one";
+  if (parts.empty() || parts.front().getElementType() != getTile().getType().getElementType())
     return emitOpError("stores ") << getTile().getType() << " to a channel of other elements";
   if (ChannelOp channel = channelOf(getChannel());
       channel && channel.getPerWarpgroup() && llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ReleaseOp>))
@@ -361,7 +410,7 @@ LogicalResult ProducerStoreOp::verify() {
 }
 
 LogicalResult ConsumerWaitOp::verify() {
-  if (!getChannel().getType().getTile())
+  if (!getChannel().getType().hasTiles())
     return emitOpError("waits for a tile of a channel of work indices");
   if (ChannelOp channel = channelOf(getChannel()); channel && channel.getByBarriers() && !getAlreadyFull())
     return emitOpError("waits by an mbarrier in a channel by_barriers; an 'sm.next' waits there");
@@ -387,18 +436,37 @@ LogicalResult WordsOp::verify() {
 
 /// Verifies an op of channels that pass no tile.
 template <class Op> static LogicalResult verifyIsSignal(Op op) {
-  if (op.getChannel().getType().getTile())
+  if (op.getChannel().getType().hasTiles())
     return op.emitOpError("needs a channel without tiles");
   return verifyIsInRole(op);
+}
+
+/// Adds the types of the tiles of a slot. The channel is the first operand.
+static LogicalResult addTiles(ValueRange operands, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, cast<ChannelType>(operands.front().getType()).getParts());
+  return success();
+}
+
+/// Returns the buffer of the tile that `tile` is a slot of.
+static Value ringOf(TypedValue<ChannelType> channel, OpResult tile) {
+  ChannelOp op = channelOf(channel);
+  return op ? op.getRings()[tile.getResultNumber()] : Value(channel);
 }
 
 LogicalResult ProducerAcquireOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
                                                   DictionaryAttr, OpaqueProperties, RegionRange,
                                                   SmallVectorImpl<Type> &types) {
-  if (SharedType tile = cast<ChannelType>(operands.front().getType()).getTile())
-    types.push_back(tile);
-  return success();
+  return addTiles(operands, types);
 }
+
+LogicalResult ConsumerWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                               DictionaryAttr, OpaqueProperties, RegionRange,
+                                               SmallVectorImpl<Type> &types) {
+  return addTiles(operands, types);
+}
+
+Value ProducerAcquireOp::getSourceOf(OpResult tile) { return ringOf(getChannel(), tile); }
+Value ConsumerWaitOp::getSourceOf(OpResult tile) { return ringOf(getChannel(), tile); }
 
 LogicalResult ProducerAcquireOp::verify() { return verifyIsInRole(*this); }
 LogicalResult ProducerCommitOp::verify() { return getAfterProducts() ? verifyIsSignal(*this) : verifyIsInRole(*this); }

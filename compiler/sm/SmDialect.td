@@ -142,15 +142,17 @@ def Sm_ChannelType : TypeDef<Sm_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "a ring of slots through which warps pass tiles, or work indices, to other warps";
   let description = [{
-    `!sm.channel<2, !sm.shared<128x64xbf16, 128>>` has two slots of such a tile, `!sm.channel<2>` two work indices, or
-    two slots that say only that accumulators in tensor memory are full or empty.
+    `!sm.channel<2, !sm.shared<128x64xbf16, 128>>` has two slots of such a tile. A slot of several tiles has a part for
+    each, as `!sm.channel<2, !sm.shared<128x64xbf16, 128>, !sm.shared<64x128xbf16, 128>>`. `!sm.channel<2>` has two work
+    indices, or two slots that say only that accumulators in tensor memory are full or empty.
   }];
-  let parameters = (ins "int64_t":$slots, OptionalParameter<"::tegula::sm::SharedType">:$tile);
-  let assemblyFormat = "`<` $slots (`,` qualified($tile)^)? `>`";
+  let parameters = (ins "int64_t":$slots, OptionalArrayRefParameter<"::tegula::sm::SharedType">:$parts);
+  let assemblyFormat = "`<` $slots (`,` custom<Parts>($parts)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Returns the type of the buffer that holds the tiles.
-    SharedType ring() const;
+    bool hasTiles() const { return !getParts().empty(); }
+    /// Returns the type of the buffer that holds the tiles of a part.
+    SharedType ring(size_t part) const;
   }];
 }
 

@@ -6,6 +6,7 @@
 include "compiler/sm/Access.td"
 include "compiler/sm/SmDialect.td"
 include "compiler/tile/TileDialect.td"
+include "compiler/tile/ViewInterface.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ViewLikeInterface.td"
@@ -701,8 +702,9 @@ def Sm_ElectOp : Sm_Op<"elect", [SingleBlockImplicitTerminator<"EndOp">, Recursi
 def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterface]> {
   let summary = "a ring of slots with the mbarriers that hand each slot from one role to others and back";
   let description = [{
-    Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The role `from`
-    fills them, the roles `to` read them. A slot is empty again when each reading warpgroup has released it. If no role
+    A slot has a part for each tile that it passes. The tiles of a part lie in a buffer of `rings`, work indices next to
+    the mbarriers. At first all slots are empty. The role `from` fills them, the roles `to` read them. A slot is full
+    when all of its parts are. A slot is empty again when each reading warpgroup has released it. If no role
     releases a slot, each is filled once, without waiting. With `per_warpgroup`, each warpgroup of `from` fills a part
     of each slot (`sm.producer_store`) and has a full mbarrier of its own, and there are no empty ones. `protocolOf`
     counts the mbarriers and their arrivals. A slot of accumulators in tensor memory has no buffer here: products that a
@@ -715,16 +717,21 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
 
     ```mlir
     %k = sm.channel %ring from load to [compute] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    %ab = sm.channel %as, %bs from load to [compute]
+      : !sm.channel<3, !sm.shared<128x64xbf16, 128>, !sm.shared<64x128xbf16, 128>>
     %work = sm.channel from load to [compute] : !sm.channel<2>
     %ds = sm.channel %ring from compute to [compute] per_warpgroup : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
     %dq = sm.channel %ring from compute to [add] by_barriers words 4 : !sm.channel<1, !sm.shared<64x128xf32, 128>>
     ```
   }];
-  let arguments = (ins Optional<Sm_SharedType>:$ring, StrAttr:$from, StrArrayAttr:$to, UnitAttr:$per_warpgroup,
+  let arguments = (ins Variadic<Sm_SharedType>:$rings, StrAttr:$from, StrArrayAttr:$to, UnitAttr:$per_warpgroup,
                        UnitAttr:$by_barriers, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$words,
                        OptionalAttr<I64Attr>:$first_barrier);
   let results = (outs Sm_ChannelType:$result);
-  let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
+  let extraClassDeclaration = [{
+    /// Returns the ring of part 0. The ops that name the tiles of a slot know the rings of all parts (Tile_Parts).
+    ::mlir::Value getViewSource() { return getRings().empty() ? ::mlir::Value() : getRings().front(); }
+  }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
@@ -738,6 +745,9 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     full. Consumers make the same test (`sm.is_loaded`) and get the tile themselves. With `fenced`, lanes that copy
     elements let MMAs see them before they mark the slot as full. `place-fences` sets it.
 
+    If the slot has several parts, a load for each follows, in their order. The load of part 0 waits for the slot, and
+    tells its full mbarrier how many bytes all of them bring.
+
     If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
     has already waited for that one in this round.
 
@@ -748,26 +758,35 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async, Sm_RoleEvents]> {
     ```mlir
     sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase
       : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    sm.producer_load %B[%k, %j] [64, 128], %ab[%slot] phase %phase part 1
+      : !tile.view<2xbf16>, !sm.channel<3, !sm.shared<128x64xbf16, 128>, !sm.shared<64x128xbf16, 128>>
     ```
   }];
   let arguments = (ins
     Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only, UnitAttr:$tested,
+    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase,
+    DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$part, UnitAttr:$tma_only, UnitAttr:$tested,
     UnitAttr:$fenced);
   let assemblyFormat = [{
-    $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)?
+    $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`part` $part^)? (`tma_only` $tma_only^)?
     (`tested` $tested^)? attr-dict `:` qualified(type($view)) `,` qualified(type($channel))
+  }];
+  let extraClassDeclaration = [{
+    /// Returns the type of the tile that the op loads.
+    SharedType getTile() { return getChannel().getType().getParts()[getPart()]; }
+    bool fillsFirstPart() { return getPart() == 0; }
+    bool fillsLastPart() { return getPart() + 1 == getChannel().getType().getParts().size(); }
   }];
   let hasVerifier = 1;
 }
 
 def Sm_ProducerAcquireOp : Sm_Op<"producer_acquire", [
-    MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents, ViewLikeOpInterface,
+    MemoryEffects<[MemRead, MemWrite]>, Sm_RoleEvents, Tile_Parts,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
-  let summary = "waits until a slot of a channel is empty; the result is its tile";
+  let summary = "waits until a slot of a channel is empty; the results are its tiles";
   let description = [{
-    There is no wait if no role releases the slots of the channel. A channel that passes accumulators in tensor memory
-    has no tiles, so the op then has no result.
+    There is a result for each part. There is no wait if no role releases the slots of the channel. A channel that
+    passes accumulators in tensor memory has no tiles, so the op then has no result.
 
     ```mlir
     %tile = sm.producer_acquire %k[%slot] phase %phase : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
@@ -775,7 +794,7 @@ def Sm_ProducerAcquireOp : Sm_Op<"producer_acquire", [
     ```
   }];
   let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
-  let results = (outs Optional<Sm_SharedType>:$tile);
+  let results = (outs Variadic<Sm_SharedType>:$tiles);
   let extraClassDeclaration = "::mlir::Value getViewSource() { return getChannel(); }";
   let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
@@ -800,19 +819,22 @@ def Sm_ProducerCommitOp : Sm_Op<"producer_commit", [MemoryEffects<[MemRead, MemW
 }
 
 def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
-    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents, ViewLikeOpInterface,
-    TypesMatchWith<"the result is a tile of the channel", "channel", "result",
-                   "::llvm::cast<::tegula::sm::ChannelType>($_self).getTile()">]> {
-  let summary = "waits until a slot of a channel is full; the result is its tile";
+    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, Sm_RoleEvents, Tile_Parts,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "waits until a slot of a channel is full; the results are its tiles";
   let description = [{
+    There is a result for each part.
+
     ```mlir
     %tile = sm.consumer_wait %k[%slot] phase %phase : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    %a, %b = sm.consumer_wait %ab[%slot] phase %phase
+      : !sm.channel<3, !sm.shared<128x64xbf16, 128>, !sm.shared<64x128xbf16, 128>>
     ```
 
-    With `already_full`, another wait before it implies this one, and the op only names the tile.
+    With `already_full`, another wait before it implies this one, and the op only names the tiles.
   }];
   let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase, UnitAttr:$already_full);
-  let results = (outs Sm_SharedType:$result);
+  let results = (outs Variadic<Sm_SharedType>:$tiles);
   let extraClassDeclaration = "::mlir::Value getViewSource() { return getChannel(); }";
   let assemblyFormat = [{
     $channel `[` $slot `]` `phase` $phase (`already_full` $already_full^)? attr-dict `:` qualified(type($channel))

@@ -99,13 +99,14 @@ int64_t SharedType::bytes() const {
                        : llvm::alignTo(denseBytes(getShape(), elementBytes()), kTileAlignment);
 }
 
-SharedType ChannelType::ring() const {
+SharedType ChannelType::ring(size_t part) const {
+  const SharedType tile = getParts()[part];
   SmallVector<int64_t> shape{getSlots()};
-  llvm::append_range(shape, getTile().getShape());
-  return SharedType::get(getContext(), shape, getTile().getElementType(), getTile().getPanel());
+  llvm::append_range(shape, tile.getShape());
+  return SharedType::get(getContext(), shape, tile.getElementType(), tile.getPanel());
 }
 
-LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, SharedType) {
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, ArrayRef<SharedType>) {
   return slots > 0 ? success() : emitError() << "a channel of " << slots << " slots; legal are 1 and more";
 }
 

@@ -8,9 +8,17 @@
 using namespace mlir;
 using namespace tegula::tile;
 
+/// Returns the place that `place` is a view of; null if it is no view.
+static Value sourceOf(Value place) {
+  if (auto parts = place.getDefiningOp<PartsOpInterface>())
+    return parts.getSourceOf(cast<OpResult>(place));
+  auto view = place.getDefiningOp<ViewLikeOpInterface>();
+  return view ? view.getViewSource() : Value();
+}
+
 Value tegula::tile::rootOf(Value place) {
-  while (auto view = place.getDefiningOp<ViewLikeOpInterface>())
-    place = view.getViewSource();
+  while (Value source = sourceOf(place))
+    place = source;
   return place;
 }
 

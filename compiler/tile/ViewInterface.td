@@ -24,6 +24,14 @@ def Tile_ViewInterface : OpInterface<"ViewOpInterface", [ViewLikeOpInterface]> {
   ];
 }
 
+def Tile_PartsInterface : OpInterface<"PartsOpInterface", [ViewLikeOpInterface]> {
+  let description = "An op whose results are views of different places, such as the tiles of a slot.";
+  let cppNamespace = "::tegula::tile";
+  let methods = [InterfaceMethod<"Returns the place that a result is a view of.", "::mlir::Value", "getSourceOf",
+                                 (ins "::mlir::OpResult":$result)>];
+}
+
+def Tile_Parts : DeclareOpInterfaceMethods<Tile_PartsInterface>;
 def Tile_View : DeclareOpInterfaceMethods<Tile_ViewInterface>;
 
 #endif

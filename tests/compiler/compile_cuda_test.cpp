@@ -361,12 +361,10 @@ TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
   r.schedule = {.num_warps = 8, .num_stages = 3, .roles = Roles::load};
   r.emit = "order";
   EXPECT_EQ(loopsOf(compile(r)->text), R"(loop at program:7, steps "p0 p0.end@1"
-  consumer_wait   arg0                    program:8
-  consumer_wait   arg1                    program:9
+  consumer_wait   arg0, arg1              program:8
   start           p0                      program:10
   await reads     p0@1, 1 may run         program:10
-  release         arg1@1                  program:9
-  release         arg0@1                  program:8
+  release         arg0@1, arg1@1          program:8
 )");
   r.program = labelledLoop();
   EXPECT_THAT(loopsOf(compile(r)->text), AllOf(StartsWith("loop at program:7, steps \"c\"\n"),

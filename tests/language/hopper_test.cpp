@@ -64,6 +64,66 @@ TEST(Hopper, APersistentMatrixProduct) {
   Product().runAndCheck(bench::recordPersistentMatrixProduct(bf16, {128, 128, 64}), 2);
 }
 
+/// Returns the number of texts in `text`.
+int64_t countOf(const std::string &text, std::string_view wanted) {
+  int64_t count = 0;
+  for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Hopper, AMatrixProductWaitsOnceForBothOperands) {
+  const Expected<Program> program = bench::recordMatrixProduct(bf16, {128, 128, 64});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string roles = textOf(*program, {}, "roles");
+  EXPECT_EQ(countOf(roles, "= sm.channel "), 1);
+  EXPECT_EQ(countOf(roles, "sm.producer_load "), 2);
+}
+
+/// C = sum over j of (X + Y + Z) W_j, 128 rows after 128 rows. W_j has 128 columns. The inner loop is the only op that
+/// needs the tiles of X, Y and Z.
+TEST(Hopper, ThreeTilesOfAnOuterLoopArePartsOfOneSlot) {
+  constexpr int64_t rows = 300, columns = 328, depth = 64;
+  auto kernel = [](View X, View Y, View Z, View W, View C) {
+    for (Value i : range(0, X.dim(0), 128)) {
+      const Value x = X.load({i, 0}, {128, 64}), y = Y.load({i, 0}, {128, 64}), z = Z.load({i, 0}, {128, 64});
+      Var c = fill({128, 128}, 0.0);
+      for (Value j : range(0, W.dim(1), 128)) {
+        const Value w = W.load({0, j}, {64, 128});
+        c = dot(z, w, dot(y, w, dot(x, w, c)));
+      }
+      C.store({i, 0}, c);
+    }
+  };
+  const Expected<Program> program = record("sums", kernel, TensorArg{"x", bf16, 2}, TensorArg{"y", bf16, 2},
+                                           TensorArg{"z", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"c", f32, 2});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+  const std::string tile = ", !sm.shared<128x64xbf16, 128>";
+  EXPECT_THAT(textOf(*program, schedule, "roles"),
+              HasSubstr("to [compute] : !sm.channel<2" + tile + tile + tile + ">"));
+  for (int64_t gap : {0, 3}) { // TMA cannot load rows that are not a multiple of 16 bytes apart.
+    Matrix x = Matrix::random({rows, depth}, 1), y = Matrix::random({rows, depth}, 2),
+           z = Matrix::random({rows, depth}, 3), w = Matrix::random({depth, columns + gap}, 4);
+    Array<float> c({rows, 128}, 7.0f);
+    OnDevice<Bf16> on_x(x), on_y(y), on_z(z), on_w(w);
+    OnDevice<float> on_c(c);
+    launch(*program, {.x = 1}, {on_x.ref(), on_y.ref(), on_z.ref(), on_w.ref(), on_c.ref()}, schedule);
+    ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < 128; ++j) {
+        double sum = 0, magnitude = 0;
+        for (Matrix *left : {&x, &y, &z})
+          for (int64_t column = j; column < w.shape[1]; column += 128) {
+            const ProductElement element = productElement(*left, w, i, column);
+            sum += element.sum;
+            magnitude += element.magnitude;
+          }
+        EXPECT_NEAR(c(i, j), sum, magnitude * 0x1p-20);
+      }
+  }
+}
+
 /// X^T X of a matrix of a tensor [batch, heads, rows, depth], which TMA loads, or [batch, rows, heads, depth], which it
 /// does not load. All other matrices are NaN.
 TEST(Hopper, AMatrixBetweenOthers) {

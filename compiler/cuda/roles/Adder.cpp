@@ -94,8 +94,7 @@ private:
 
   /// Adds the tile of the slot. Returns the values for the next one.
   SmallVector<Value> addTile(SmallVector<Value> carried) {
-    Value tile = sm::ConsumerWaitOp::create(b_, channel_.getType().getTile(), channel_, zero_, zero_,
-                                            /*already_full=*/true);
+    Value tile = sm::ConsumerWaitOp::create(b_, channel_, zero_, zero_, /*already_full=*/true).getTiles().front();
     const SmallVector<Type> types(static_cast<size_t>(*channel_.getWords()), b_.getI32Type());
     const Words words(add_, sm::WordsOp::create(b_, types, channel_).getWords());
     if (!counters_) {
@@ -184,7 +183,7 @@ static sm::RoleRef addRole(sm::RolesOp roles) {
 sm::ChannelOp cuda::makeChannelToAdder(tile::AtomicAddOp add) {
   LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
   auto type = sm::ChannelType::get(b.getContext(), /*slots=*/1, sm::additionBuffer(add.getTile().getType()));
-  Value ring = sm::AllocOp::create(b, type.ring(), IntegerAttr());
+  Value ring = sm::AllocOp::create(b, type.ring(/*part=*/0), IntegerAttr());
   return sm::ChannelOp::create(b, type, ring, sm::roleOf(add)->name(), b.getStrArrayAttr(kAdd),
                                /*per_warpgroup=*/false, /*by_barriers=*/true, b.getI64IntegerAttr(Words::count(add)),
                                /*first_barrier=*/IntegerAttr());

@@ -62,19 +62,20 @@ private:
     b_.setInsertionPoint(user);
   }
 
-  /// Replaces the tile of a load or of a transpose by a wait for it.
+  /// Replaces the tile of a load or of a transpose, and the others of its slot, by a wait for them.
   void receive(Operation *passed) {
     if (passed->use_empty())
       return;
-    Value channel = rings_.of(passed);
+    sm::ChannelOp channel = rings_.of(passed);
     placeConsumerWait(userIn(passed, /*last=*/false));
     b_.setLoc(passed->getLoc());
     Loop loop = loopOf(passed);
     const RingPosition now = positionOf(passed);
-    Value tile = sm::ConsumerWaitOp::create(b_, passed->getResult(0).getType(), channel, now.slot, now.phase);
+    auto wait = sm::ConsumerWaitOp::create(b_, channel, now.slot, now.phase);
     if (loop && !rings_.releasedWith(passed))
-      release(passed, channel, now);
-    passed->replaceAllUsesWith(ValueRange(tile));
+      release(channel, now);
+    for (auto [part, tile] : llvm::zip_equal(rings_.partsOf(channel), wait.getTiles()))
+      part->replaceAllUsesWith(ValueRange(tile));
     if (isa<sm::TransposeOp>(passed))
       passed->erase();
   }
@@ -114,22 +115,25 @@ private:
     return loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(op), 2)) : RingPosition::first(b_);
   }
 
-  /// Inserts the release after the last user of the tile: after the wait of an sm.wgmma, or after the inner loop that
+  /// Inserts the release after the last user of the slot: after the wait of an sm.wgmma, or after the inner loop that
   /// contains the user.
-  void release(Operation *tile, Value channel, RingPosition position) {
-    Operation *last = userIn(tile, /*last=*/true);
+  void release(sm::ChannelOp channel, RingPosition position) {
+    const ArrayRef<Operation *> tiles = rings_.partsOf(channel);
+    Operation *last = userIn(tiles.front(), /*last=*/true);
     auto product = dyn_cast<sm::AsyncProduct>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    const bool isFenced = !isReadByMmas(tile) || rings_.isCompanion(tile);
-    if (isFenced) // TMA writes the next tile to this slot.
+    const bool isFenced =
+        llvm::any_of(tiles, [&](Operation *tile) { return !isReadByMmas(tile) || rings_.isCompanion(tile); });
+    if (isFenced) // TMA writes the next tiles to this slot.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel, position.slot,
-                          /*per_warp=*/!product || isFenced || isReadByLanes(tile));
-    for (Operation *reader : tile->getUsers())
-      if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
-        b_.setInsertionPointAfter(reader);
-        sm::ProxyFenceOp::create(b_);
-      }
+                          /*per_warp=*/!product || isFenced || llvm::any_of(tiles, isReadByLanes));
+    for (Operation *tile : tiles)
+      for (Operation *reader : tile->getUsers())
+        if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
+          b_.setInsertionPointAfter(reader);
+          sm::ProxyFenceOp::create(b_);
+        }
   }
 
   const Rings &rings_;

@@ -64,7 +64,7 @@ static void exchange(scf::ForOp loop, sm::ToSharedOp tile, int64_t slots) {
   sm::ProducerStoreOp::create(b, tile.getTile(), channel, slot, phase, /*words=*/ValueRange());
   for (OpOperand &use : llvm::make_early_inc_range(tile->getUses())) {
     b.setInsertionPoint(use.getOwner());
-    use.set(sm::ConsumerWaitOp::create(b, tile.getType(), channel, slot, phase));
+    use.set(sm::ConsumerWaitOp::create(b, channel, slot, phase).getTiles().front());
   }
   tile.erase();
 }

@@ -80,12 +80,14 @@ def SplitRoles : OrderedPass<"split-roles", "::mlir::ModuleOp"> {
 
     The role `load` gets the loads, the loops around them and the scalar arithmetic of their positions. The role
     `compute` gets everything else, with a consumer wait before the first use of a tile and a release after the last
-    use. A channel has `tile.slots` slots in a loop, and one outside loops. The producer loads the tiles of an iteration
-    in the order in which consumers release them, so it never waits for a late slot while an earlier one is free. The
-    loop of a role gets the step list that `tile.role_steps = {load = "page k@1"}` has for it. Two tiles share one
-    release if the first one goes to registers, every warp releases the second one, and the last use of the first one
-    comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the slot next, and each warp
-    releases the slot.
+    use. A channel has `tile.slots` slots in a loop, and one outside loops. Tiles of one loop are parts of one channel
+    if MMAs read them from shared memory, and the same op of an iteration is the first that uses either of them, and the
+    same op is the last: nothing then waits for a tile that it does not need, and nothing is freed later. The producer
+    loads the tiles of an iteration in the order in which consumers release them, so it never waits for a late slot
+    while an earlier one is free. The loop of a role gets the step list that `tile.role_steps = {load = "page k@1"}` has
+    for it. Two tiles share one release if the first one goes to registers, every warp releases the second one, and the
+    last use of the first one comes no later. If an `sm.mma` reads a tile, a proxy fence follows, because TMA writes the
+    slot next, and each warp releases the slot.
 
     The role `transpose` gets the loops around its transposes. It waits for a loaded tile, reads it, releases the slot
     and stores the transpose in a second channel, from which the role `compute` takes it. The warps that compute

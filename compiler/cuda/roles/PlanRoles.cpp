@@ -137,7 +137,7 @@ private:
 
   int64_t ringBytes(Operation *op, sm::SharedType tile) const {
     Loop loop = loopOf(op);
-    return sm::ChannelType::get(op->getContext(), loop ? slotsOf(loop) : 1, tile).ring().bytes();
+    return sm::ChannelType::get(op->getContext(), loop ? slotsOf(loop) : 1, tile).ring(/*part=*/0).bytes();
   }
 
   //===-- Loads ---------------------------------------------------------------------------------------------------===//

@@ -18,9 +18,12 @@ static std::string counted(int64_t number, StringRef noun) {
 
 static std::string slotsOf(sm::ChannelOp channel) {
   const std::string slots = counted(channel.getType().getSlots(), "slot");
-  if (TypedValue<sm::SharedType> ring = channel.getRing())
-    return slots + " of " + counted(ring.getType().slotBytes(), "byte");
-  return slots + " of work indices";
+  if (channel.getRings().empty())
+    return slots + " of work indices";
+  SmallVector<std::string> sizes;
+  for (Type ring : channel.getRings().getTypes())
+    sizes.push_back(std::to_string(cast<sm::SharedType>(ring).slotBytes()));
+  return slots + " of " + llvm::join(sizes, " and ") + " bytes";
 }
 
 /// Returns what makes a slot full, and what makes it empty again.

@@ -193,7 +193,8 @@ private:
       indices.push_back(map_.lookupOrDefault(index));
     const bool consumersTest = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::IsLoadedOp>);
     auto load = sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(),
-                                           rings_.of(fetch), position.slot, position.phase, /*tma_only=*/consumersTest);
+                                           rings_.of(fetch), position.slot, position.phase, rings_.partOf(fetch),
+                                           consumersTest);
     tile::inheritAttributes(load, fetch, {kRole});
   }
 
@@ -201,8 +202,8 @@ private:
   /// slot is filled only once.
   void feed(sm::TransposeOp transpose, RingPosition position) {
     sm::ChannelOp from = rings_.of(transpose.getSource().getDefiningOp()), to = rings_.of(transpose);
-    Value tile = sm::ConsumerWaitOp::create(b_, transpose.getSource().getType(), from, position.slot, position.phase);
-    Value transposed = readTransposed(b_, tile, role_.warps());
+    auto wait = sm::ConsumerWaitOp::create(b_, from, position.slot, position.phase);
+    Value transposed = readTransposed(b_, wait.getTiles().front(), role_.warps());
     if (loopOf(transpose)) {
       sm::ProxyFenceOp::create(b_); // TMA writes the next tile to this slot.
       sm::ReleaseOp::create(b_, from, position.slot, /*per_warp=*/true);
@@ -220,17 +221,21 @@ private:
   void feed(sm::Tcgen05Op product, RingPosition position) {
     sm::TensorAllocOp sums = sumsOf(product);
     repeat(product.getAccumulates(), product->getBlock());
+    llvm::MapVector<Operation *, sm::ConsumerWaitOp> waits; // By channel.
     SmallVector<Value, 2> tiles;
-    for (TypedValue<sm::SharedType> operand : {product.getLhs(), product.getRhs()})
-      tiles.push_back(sm::ConsumerWaitOp::create(b_, operand.getType(), rings_.of(operand.getDefiningOp()),
-                                                 position.slot, position.phase));
+    for (Value operand : {product.getLhs(), product.getRhs()}) {
+      Operation *load = operand.getDefiningOp();
+      sm::ConsumerWaitOp &wait = waits[rings_.of(load)];
+      if (!wait)
+        wait = sm::ConsumerWaitOp::create(b_, rings_.of(load), position.slot, position.phase);
+      tiles.push_back(wait.getTiles()[rings_.partOf(load)]);
+    }
     auto copy = sm::Tcgen05Op::create(b_, tiles[0], tiles[1], product.getDepth(), rings_.tensorRing(sums),
                                       slotsOfSums_.at(sums), map_.lookupOrDefault(product.getAccumulates()),
                                       product.getTransposeLhs(), product.getTransposeRhs());
     tile::inheritAttributes(copy, product);
-    for (Value operand : {product.getLhs(), product.getRhs()})
-      sm::ReleaseOp::create(b_, rings_.of(operand.getDefiningOp()), position.slot, /*per_warp=*/true,
-                            /*after_products=*/true);
+    for (sm::ConsumerWaitOp wait : llvm::make_second_range(waits))
+      sm::ReleaseOp::create(b_, wait.getChannel(), position.slot, /*per_warp=*/true, /*after_products=*/true);
   }
 
   /// Hands the accumulators over when the products are over.

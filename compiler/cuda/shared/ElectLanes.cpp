@@ -20,15 +20,15 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 //===-- Loads ----------------------------------------------------------------------------------------------------===//
 
-static bool isVector(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile().getShape().size() == 1; }
+static bool isVector(sm::ProducerLoadOp load) { return load.getTile().getShape().size() == 1; }
 
 /// Returns true if the lanes of a warp divide the boxes of the tile. One lane makes the test of `tma_only`.
 static bool dividesBoxes(sm::ProducerLoadOp load) {
   return !load.getTmaOnly() && !isVector(load) && sm::areBoxesDivided(load.getView(), load.getShape().front());
 }
 
-static Value acquire(LocBuilder &b, sm::ProducerLoadOp load) {
-  return sm::ProducerAcquireOp::create(b, load.getChannel(), load.getSlot(), load.getPhase()).getTile();
+static sm::ProducerAcquireOp acquire(LocBuilder &b, sm::ProducerLoadOp load) {
+  return sm::ProducerAcquireOp::create(b, load.getChannel(), load.getSlot(), load.getPhase());
 }
 
 static void copy(LocBuilder &b, sm::ProducerLoadOp load, Value tile) {
@@ -47,7 +47,7 @@ static void loadByTma(sm::ProducerLoadOp load) {
   if (!load.getTmaOnly() && !isVector(load))
     return;
   LocBuilder b(load.getLoc(), load);
-  Value tile = acquire(b, load);
+  Value tile = acquire(b, load).getTiles().front();
   Value isLoaded = sm::IsLoadedOp::create(b, tile, load.getView(), load.getPosition());
   auto branch = scf::IfOp::create(b, isLoaded, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.elseBlock());
@@ -59,20 +59,34 @@ static void loadByTma(sm::ProducerLoadOp load) {
   load.setTested(true);
 }
 
-/// Lets the lanes of the warp copy the tile. They meet before one of them marks the slot as full. Consumers therefore
-/// get no tile before all lanes have copied their elements, and no lane comes a round late to a slot.
+/// Returns the tile that lanes copy. A load of part 0 waits for its slot.
+static Value tileOf(LocBuilder &b, sm::ProducerLoadOp load) {
+  if (load.fillsFirstPart())
+    return acquire(b, load).getTiles().front();
+  for (Operation *user : load.getChannel().getUsers())
+    if (auto earlier = dyn_cast<sm::ProducerAcquireOp>(user);
+        earlier && earlier->getBlock() == load->getBlock() && earlier.getSlot() == load.getSlot())
+      return earlier.getTiles()[load.getPart()];
+  llvm_unreachable("part 0 of a slot is loaded first");
+}
+
+/// Lets the lanes of the warp copy the tile. They meet after all parts of the slot, before one of them marks it as
+/// full. Consumers therefore get no tile before all lanes have copied their elements, and no lane comes a round late to
+/// a slot.
 static void loadByLanes(sm::ProducerLoadOp load) {
   LocBuilder b(load.getLoc(), load);
   if (load.getTmaOnly()) {
     b.setInsertionPointToStart(&sm::ElectOp::create(b).getBody().front());
     acquire(b, load);
   } else {
-    copy(b, load, acquire(b, load));
+    copy(b, load, tileOf(b, load));
     if (load.getFenced())
       sm::ProxyFenceOp::create(b);
-    sm::BarrierOp::create(b, /*warp=*/true);
+    if (load.fillsLastPart())
+      sm::BarrierOp::create(b, /*warp=*/true);
   }
-  commitSlot(b, load);
+  if (load.fillsLastPart())
+    commitSlot(b, load);
   load.erase();
 }
 
@@ -99,15 +113,17 @@ template <class Op> static bool contains(Region &region, function_ref<bool(Op)> 
 }
 
 /// Lets one lane execute a block. If lanes share the boxes of a tile, the whole warp executes it instead, and one lane
-/// starts each of the other loads.
+/// starts each of the other loads. The lanes meet between the parts of a slot, because one of them has waited for it.
 static void electForTma(Block &block) {
   Region &region = *block.getParent();
   if (!contains<sm::ProducerLoadOp>(region, dividesBoxes))
     return elect(block);
   region.walk([](sm::ProducerLoadOp load) {
+    LocBuilder b(load.getLoc(), load);
+    if (!load.fillsFirstPart())
+      sm::BarrierOp::create(b, /*warp=*/true);
     if (dividesBoxes(load))
       return;
-    LocBuilder b(load.getLoc(), load);
     load->moveBefore(sm::ElectOp::create(b).getBody().front().getTerminator());
   });
 }

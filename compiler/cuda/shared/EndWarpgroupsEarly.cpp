@@ -101,7 +101,7 @@ static void releaseSkipped(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingP
   const RingPosition now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
   for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>()) {
     Value channel = receive.getChannel();
-    sm::ConsumerWaitOp::create(b, receive.getType(), channel, now.slot, now.phase);
+    sm::ConsumerWaitOp::create(b, channel, now.slot, now.phase);
     if (releaseByWarps(channel))
       meetBefore(sm::ReleaseOp::create(b, channel, now.slot, /*per_warp=*/true));
   }

@@ -55,7 +55,9 @@ private:
     for (Operation *user : buffer.getUsers()) {
       addUse(alloc, user, liveRange);
       if (isa<ViewLikeOpInterface>(user))
-        addUses(user->getResult(0), alloc, liveRange);
+        for (Value view : user->getResults())
+          if (!isa<tile::PartsOpInterface>(user) || sm::allocOf(view) == alloc)
+            addUses(view, alloc, liveRange);
       if (isa<sm::TmaAddOp>(user)) // TMA reads the buffer later, and only the next addition waits for it.
         liveRange.include(spans_.at(user->getParentOfType<sm::RolesOp>()));
       if (Value handle = handleOf(user))

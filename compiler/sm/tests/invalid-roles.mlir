@@ -106,7 +106,7 @@ func.func @ring_of_another_size() {
 // -----
 
 func.func @channel_without_a_ring() {
-  // expected-error @+1 {{'sm.channel' op has no ring for its tiles}}
+  // expected-error @+1 {{needs a ring for each part of its slots: 1, not 0}}
   %b = sm.channel from load to [compute] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   return
 }
@@ -114,7 +114,7 @@ func.func @channel_without_a_ring() {
 // -----
 
 func.func @work_in_a_ring(%ring: !sm.shared<2x64x64xbf16, 128>) {
-  // expected-error @+1 {{a channel of work indices has no ring of tiles}}
+  // expected-error @+1 {{needs a ring for each part of its slots: 0, not 1}}
   %b = sm.channel %ring from load to [compute] : !sm.channel<2>
   return
 }
@@ -941,6 +941,161 @@ func.func @elected_in_four_warps() {
     compute warps 4 registers 232 {
       // expected-error @+1 {{must be in a role of one warp}}
       sm.elect {
+      }
+    }
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+
+func.func @a_ring_for_two_parts(%ring: !sm.shared<2x64x64xbf16, 128>) {
+  // expected-error @+1 {{needs a ring for each part of its slots: 2, not 1}}
+  %b = sm.channel %ring from load to [compute] : !sm.channel<2, !tile, !tile>
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @a_third_part(%v: !tile.view<2xbf16>, %i: index, %s: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 40 {
+      // expected-error @+1 {{'sm.producer_load' op loads part 2 of slots with 2 parts}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s part 2 : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @parts_in_another_order(%v: !tile.view<2xbf16>, %i: index, %s: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 40 {
+      // expected-error @+1 {{'sm.producer_load' op loads part 1 of a slot, of which no load before it fills part 0}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s part 1 : !tile.view<2xbf16>, !ring
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<2x64x64xbf16, 128>
+!ring = !sm.channel<2, !tile, !tile>
+
+func.func @half_a_slot(%v: !tile.view<2xbf16>, %i: index, %s: i32, %t: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 40 {
+      // expected-error @+1 {{'sm.producer_load' op loads part 0 of a slot, of which no load after it fills part 1}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !ring
+      sm.producer_load %v[%i, %i] [64, 64], %b[%t] phase %s part 1 : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @a_part_that_is_tested(%v: !tile.view<2xbf16>, %i: index, %s: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 40 {
+      // expected-error @+1 {{tests when it runs whether TMA loads a part; the bytes of a slot must be known before}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s tma_only : !tile.view<2xbf16>, !ring
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s part 1 : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @a_stored_part(%x: tensor<64x64xbf16, #c>, %s: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from compute to [load] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-error @+1 {{stores a tile to slots of 2 parts, of which it would fill only one}}
+      sm.producer_store %x, %b[%s] phase %s : tensor<64x64xbf16, #c>, !ring
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+// The release frees both parts.
+func.func @second_part_read_after_the_release(%a: !tile, %i: i32, %r: !buffer) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+      %k, %l = sm.consumer_wait %b[%i] phase %i : !ring
+      // expected-note @+1 {{the release is here}}
+      sm.release %b[%i] per_warp : !ring
+      // expected-error @+1 {{reads a tile after its slot was released}}
+      %x = sm.read %l : !tile -> tensor<64x16xbf16, #c>
+    }
+    load warps 1 registers 40 {
+    }
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!buffer = !sm.shared<1x64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+func.func @a_part_in_a_branch(%v: !tile.view<2xbf16>, %i: index, %s: i32, %r: !buffer, %sometimes: i1) {
+  %b = sm.channel %r, %r from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      // expected-error @+1 {{loads part 0 of a slot, of which no load after it fills part 1}}
+      sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !ring
+      scf.if %sometimes {
+        sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s part 1 : !tile.view<2xbf16>, !ring
       }
     }
   }

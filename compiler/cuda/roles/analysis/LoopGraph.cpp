@@ -70,11 +70,11 @@ static void forEachOperand(Operation *op, function_ref<void(Value)> visit) {
   op->walk([&](Operation *inside) { llvm::for_each(inside->getOperands(), visit); });
 }
 
-/// Calls `visit` with each op that reads the tile or a view of it.
-static void forEachReader(Value tile, function_ref<void(Operation *)> visit) {
-  for (Operation *user : tile.getUsers())
+/// Calls `visit` with each op that reads a tile that `op` makes, or a view of one.
+static void forEachReader(Operation *op, function_ref<void(Operation *)> visit) {
+  for (Operation *user : op->getUsers())
     if (isa<ViewLikeOpInterface>(user))
-      forEachReader(user->getResult(0), visit);
+      forEachReader(user, visit);
     else
       visit(user);
 }
@@ -135,14 +135,25 @@ static bool comparesWithFirst(Operation *op, scf::ForOp loop) {
          llvm::is_contained({arith::CmpIPredicate::eq, arith::CmpIPredicate::ne}, compare.getPredicate());
 }
 
-/// Returns true if the producer loads another tile after that of `wait`, before the next one for the same channel.
+/// Returns true if the producer loads a tile of another channel after those of `wait`, before the next ones for this
+/// channel.
 static bool isLoadedBeforeOthers(sm::ConsumerWaitOp wait) {
   for (Operation *user : wait.getChannel().getUsers())
     if (isa<sm::ProducerLoadOp>(user))
       for (Operation *next = user->getNextNode(); next; next = next->getNextNode())
-        if (isa<sm::ProducerLoadOp>(next))
+        if (auto load = dyn_cast<sm::ProducerLoadOp>(next); load && load.getChannel() != wait.getChannel())
           return true;
   return false;
+}
+
+/// Returns the loads of the other parts of a slot, of the same iteration.
+static SmallVector<sm::ProducerLoadOp> otherParts(sm::ProducerLoadOp load) {
+  SmallVector<sm::ProducerLoadOp> others;
+  for (Operation *user : load.getChannel().getUsers())
+    if (auto other = dyn_cast<sm::ProducerLoadOp>(user);
+        other && other != load && other->getBlock() == load->getBlock() && other.getSlot() == load.getSlot())
+      others.push_back(other);
+  return others;
 }
 
 static bool waitsForTiles(Operation *op) {
@@ -234,8 +245,11 @@ private:
         if (!node.isDelayed && becomesDelayed(node.op))
           isNew = node.isDelayed = true;
     }
-    if (llvm::any_of(inTime, [&](Operation *op) { return isDelayed(op); }))
-      return refuse("a step that is not delayed needs the result of a delayed one");
+    for (Operation *op : inTime)
+      if (isDelayed(op))
+        return refuse(usesDelayed(op) ? "a step that is not delayed needs the result of a delayed one"
+                                      : "a step that is not delayed loads a part of a slot, of which a delayed one "
+                                        "loads another");
     return llvm::Error::success();
   }
 
@@ -253,13 +267,23 @@ private:
     });
   }
 
-  /// Returns true if `op` depends on a delayed op of its iteration, or only names, receives or computes something for
-  /// delayed ops.
-  bool becomesDelayed(Operation *op) {
+  bool usesDelayed(Operation *op) const {
     bool isBehind = false;
     forEachOperand(op,
                    [&](Value operand) { isBehind |= operand.getDefiningOp() && isDelayed(operand.getDefiningOp()); });
-    if (isBehind || (isOfStep(op) && servesDelayed(op)))
+    return isBehind;
+  }
+
+  /// Returns true for the load of a part of a slot of which a delayed op loads another part.
+  bool fillsSlotWithDelayed(Operation *op) const {
+    auto load = dyn_cast<sm::ProducerLoadOp>(op);
+    return load && llvm::any_of(otherParts(load), [&](sm::ProducerLoadOp other) { return isDelayed(other); });
+  }
+
+  /// Returns true if `op` depends on a delayed op of its iteration, fills a slot with one, or only names, receives or
+  /// computes something for delayed ops.
+  bool becomesDelayed(Operation *op) {
+    if (usesDelayed(op) || (isOfStep(op) && servesDelayed(op)) || fillsSlotWithDelayed(op))
       return true;
     auto isDelayedUse = [&](Operation *user) { return isDelayed(user); };
     if (isa<ViewLikeOpInterface>(op))
@@ -359,6 +383,10 @@ private:
         addReleaseDependences(release);
       if (auto wait = dyn_cast<sm::ConsumerWaitOp>(node.op))
         addWaitDependences(wait);
+      if (auto load = dyn_cast<sm::ProducerLoadOp>(node.op))
+        for (sm::ProducerLoadOp other : otherParts(load))
+          if (other.getPart() < load.getPart())
+            addDependence(load, other);
       if (auto mma = dyn_cast<sm::AsyncProduct>(node.op); mma && node.isDelayed)
         addOperandDependences(mma);
     }

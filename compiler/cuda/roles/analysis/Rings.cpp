@@ -17,11 +17,13 @@ int64_t cuda::slotsIn(Loop loop) {
   return planned ? planned.getInt() : 1;
 }
 
-sm::ChannelOp cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots, StringRef from,
+sm::ChannelOp cuda::makeChannel(LocBuilder &b, ArrayRef<sm::SharedType> parts, int64_t slots, StringRef from,
                                 ArrayRef<StringRef> to) {
-  auto type = sm::ChannelType::get(b.getContext(), slots, tile);
-  Value ring = tile ? sm::AllocOp::create(b, type.ring(), IntegerAttr()).getResult() : Value();
-  return sm::ChannelOp::create(b, type, ring, from, b.getStrArrayAttr(to),
+  auto type = sm::ChannelType::get(b.getContext(), slots, parts);
+  SmallVector<Value, 2> rings;
+  for (size_t part = 0; part < parts.size(); ++part)
+    rings.push_back(sm::AllocOp::create(b, type.ring(part), IntegerAttr()));
+  return sm::ChannelOp::create(b, type, rings, from, b.getStrArrayAttr(to),
                                /*per_warpgroup=*/llvm::is_contained(to, from), /*by_barriers=*/false,
                                /*words=*/IntegerAttr(), /*first_barrier=*/IntegerAttr());
 }
@@ -125,14 +127,9 @@ Value cuda::receiveWork(LocBuilder &b, sm::ChannelOp channel, RingPosition posit
 }
 
 Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches) {
-  for (sm::LoadSharedOp fetch : loads_) {
-    b.setLoc(fetch.getLoc());
-    const int64_t slots = slotsIn(loopOf(fetch));
-    sm::TransposeOp transpose = transposeOf(fetch);
-    channels_[fetch] = makeChannel(b, fetch.getType(), slots, kLoad, readerOf(fetch));
-    if (transpose)
-      channels_[transpose] = makeChannel(b, transpose.getType(), slots, kTranspose, kCompute);
-  }
+  for (sm::LoadSharedOp fetch : loads_)
+    if (!isPassed(fetch))
+      addTiles(b, fetch);
   addProducts(b);
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
@@ -140,8 +137,39 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches) : loads_(fetches
     if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop))) {
       b.setLoc(nextWorkOf(loop).getLoc());
       channels_[nextWorkOf(loop)] =
-          makeChannel(b, /*tile=*/sm::SharedType(), slotsIn(cast<Loop>(*loop)), kLoad, readersOfWork(loop));
+          makeChannel(b, /*parts=*/{}, slotsIn(cast<Loop>(*loop)), kLoad, readersOfWork(loop));
     }
+}
+
+/// Adds the channel of a load and of those that may share its slots, and that of its transpose.
+void Rings::addTiles(LocBuilder &b, sm::LoadSharedOp fetch) {
+  SmallVector<Operation *, 2> parts{fetch};
+  for (sm::LoadSharedOp other : loads_)
+    if (other != fetch && mayShareSlots(fetch, other))
+      parts.push_back(other);
+  addChannel(b, parts, kLoad, readerOf(fetch));
+  if (sm::TransposeOp transpose = transposeOf(fetch))
+    addChannel(b, transpose.getOperation(), kTranspose, kCompute);
+}
+
+void Rings::addChannel(LocBuilder &b, ArrayRef<Operation *> parts, StringRef from, StringRef to) {
+  b.setLoc(parts.front()->getLoc());
+  auto types =
+      llvm::map_to_vector<2>(parts, [](Operation *tile) { return cast<sm::SharedType>(tile->getResult(0).getType()); });
+  sm::ChannelOp channel = makeChannel(b, types, slotsIn(loopOf(parts.front())), from, to);
+  for (Operation *tile : parts)
+    channels_[tile] = channel;
+  parts_[channel] = llvm::to_vector<2>(parts);
+}
+
+/// Returns true if two loads of a loop may fill parts of one slot: MMAs read both tiles from shared memory, and the
+/// same op of an iteration is the first that needs either of them, and the same op is the last. No op then waits for a
+/// tile that it does not need, and no slot is free later than with a channel for each tile.
+bool Rings::mayShareSlots(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
+  auto isOperand = [](sm::LoadSharedOp load) { return loopOf(load) && feedsWgmma(load); };
+  return isOperand(one) && isOperand(other) && one->getBlock() == other->getBlock() && !areLoadedApart(one, other) &&
+         userIn(one, /*last=*/false) == userIn(other, /*last=*/false) &&
+         userIn(one, /*last=*/true) == userIn(other, /*last=*/true);
 }
 
 /// Returns the role that takes the tile of a load.
@@ -173,7 +201,7 @@ void Rings::addProducts(LocBuilder &b) {
     const sm::TensorMemoryType type = sums.getType();
     tensorRings_[sums] = sm::TensorAllocOp::create(
         b, sm::TensorMemoryType::get(b.getContext(), slots, type.getRows(), type.getColumns()));
-    channels_[sums] = makeChannel(b, /*tile=*/sm::SharedType(), slots, kMma, kCompute);
+    channels_[sums] = makeChannel(b, /*parts=*/{}, slots, kMma, kCompute);
   }
 }
 

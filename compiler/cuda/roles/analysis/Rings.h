@@ -23,10 +23,10 @@ inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getPar
 /// Returns the number of slots of the rings that are filled in `loop`, as planned; 1 if `loop` is null.
 int64_t slotsIn(Loop loop);
 
-/// Creates a channel of `slots` tiles, with its ring in shared memory, or of work indices if `tile` is null. If the
-/// readers fill it for each other, each of their warpgroups has a full mbarrier of its own.
-sm::ChannelOp makeChannel(mlir::ImplicitLocOpBuilder &b, sm::SharedType tile, int64_t slots, llvm::StringRef from,
-                          llvm::ArrayRef<llvm::StringRef> to);
+/// Creates a channel of `slots` slots with these parts, with their rings in shared memory, or of work indices if there
+/// are none. If the readers fill it for each other, each of their warpgroups has a full mbarrier of its own.
+sm::ChannelOp makeChannel(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::SharedType> parts, int64_t slots,
+                          llvm::StringRef from, llvm::ArrayRef<llvm::StringRef> to);
 
 /// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
@@ -43,8 +43,8 @@ struct RingPosition {
 /// `loop` uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
-/// The channels of a function: one for each tile that a role loads or transposes, one for the work index of each loop
-/// that draws work indices, and one for accumulators in tensor memory.
+/// The channels of a function: one for each tile that a role loads or transposes, or for several tiles that are needed
+/// at once, one for the work index of each loop that draws work indices, and one for accumulators in tensor memory.
 class Rings {
 public:
   /// Creates the channels at the insertion point of `b`.
@@ -68,6 +68,10 @@ public:
   bool isOf(llvm::StringRef role, mlir::Operation *op) const;
   /// Returns the channel through which the tile or the work index of `op` passes.
   sm::ChannelOp of(mlir::Operation *op) const { return channels_.at(op); }
+  /// Returns the ops that make the tiles of a channel's slots, in the order of the parts.
+  llvm::ArrayRef<mlir::Operation *> partsOf(sm::ChannelOp channel) const { return parts_.at(channel); }
+  /// Returns the part of the slot that the tile of `op` fills.
+  int64_t partOf(mlir::Operation *op) const { return llvm::find(partsOf(of(op)), op) - partsOf(of(op)).begin(); }
 
   /// Returns the load whose release also frees the slot of `tile`, or null.
   mlir::Operation *releasedWith(mlir::Operation *tile) const { return companions_.lookup(tile); }
@@ -84,6 +88,10 @@ public:
 
 private:
   llvm::StringRef readerOf(sm::LoadSharedOp load) const;
+  bool mayShareSlots(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
+  void addTiles(mlir::ImplicitLocOpBuilder &b, sm::LoadSharedOp fetch);
+  void addChannel(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Operation *> parts, llvm::StringRef from,
+                  llvm::StringRef to);
   void addProducts(mlir::ImplicitLocOpBuilder &b);
   llvm::SmallVector<llvm::StringRef> readersOfWork(mlir::scf::WhileOp loop) const;
   bool areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
@@ -95,6 +103,7 @@ private:
   llvm::SetVector<sm::TensorAllocOp> sums_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tensorRings_;
   llvm::DenseMap<mlir::Operation *, sm::ChannelOp> channels_; ///< By the op that makes a tile or draws a work index.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> parts_; ///< By channel.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> companions_;
 };
 

@@ -544,3 +544,42 @@ module attributes {tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+// Consumers keep the only slot until the next one is full, and both of its parts wait for it.
+module attributes {tile.num_warps = 8 : i64} {
+  func.func @one_slot_of_two_parts(%x: !tile.view<2xbf16>, %n: index, %r: !sm.shared<1x64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = sm.channel %r, %r from load to [compute] : !ring
+    sm.roles {
+      compute warps 8 registers 232 {
+        %a, %b = sm.consumer_wait %k[%zero] phase %zero : !ring
+        %end = scf.for %j = %c64 to %n step %c64 iter_args(%phase = %one) -> i32 {
+          // expected-error @+2 {{the roles wait for each other, and none can go on; legal are more stages, or another step list}}
+          // expected-note @+1 {{the role 'compute' waits here for a full slot}}
+          %c, %d = sm.consumer_wait %k[%zero] phase %phase : !ring
+          sm.release %k[%zero] per_warp : !ring
+          %next = arith.xori %phase, %one : i32
+          scf.yield %next : i32
+        }
+      }
+      load warps 1 registers 40 {
+        %end = scf.for %j = %c0 to %n step %c64 iter_args(%phase = %zero) -> i32 {
+          // expected-note @+1 {{the role 'load' waits here for an empty slot}}
+          sm.producer_load %x[%j, %c0] [64, 64], %k[%zero] phase %phase : !tile.view<2xbf16>, !ring
+          sm.producer_load %x[%j, %c64] [64, 64], %k[%zero] phase %phase part 1 : !tile.view<2xbf16>, !ring
+          %next = arith.xori %phase, %one : i32
+          scf.yield %next : i32
+        }
+      }
+    }
+    return
+  }
+}

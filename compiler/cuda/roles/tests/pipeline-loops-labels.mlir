@@ -136,3 +136,34 @@ func.func @a_shared_view(%x: !tile.view<3xbf16>, %n: index, %one: index, %zero: 
   }
   return
 }
+
+// -----
+
+!t = !sm.shared<64x64xbf16, 128>
+!two = !sm.channel<2, !t, !t>
+
+// If one part of a slot is loaded late, so is the other, and part 0 comes first: it waits for the slot.
+// CHECK-LABEL: func @late_parts
+// CHECK: scf.for {{.*}}
+// CHECK: tile.gather
+// CHECK: sm.producer_load {{.*}} {tile.label = "k"}
+// CHECK: sm.producer_load {{.*}} part 1 {tile.label = "v"}
+// CHECK: scf.yield
+func.func @late_parts(%x: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %n: index, %one: index, %zero: i32,
+                      %r: !sm.shared<2x64x64xbf16, 128>) {
+  %kv = sm.channel %r, %r from load to [compute] : !two
+  sm.roles {
+    compute warps 4 registers 232 {
+    }
+    load warps 1 registers 32 {
+      scf.for %j = %one to %n step %one {
+        %page = tile.gather %table[%j] {tile.label = "page"} : !tile.view<1xi32>, index -> i32
+        %at = arith.index_cast %page : i32 to index
+        %m = tile.slice %x[%at] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        sm.producer_load %m[%j, %one] [64, 64], %kv[%zero] phase %zero {tile.label = "k"} : !tile.view<2xbf16>, !two
+        sm.producer_load %m[%one, %j] [64, 64], %kv[%zero] phase %zero part 1 {tile.label = "v"} : !tile.view<2xbf16>, !two
+      } {tile.steps = "page v@1"}
+    }
+  }
+  return
+}

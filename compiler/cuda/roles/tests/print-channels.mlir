@@ -89,3 +89,26 @@ func.func @stored(%x: tensor<64x128xbf16, #c>, %y: tensor<64x64xf32, #s>, %r: !s
   }
   return
 }
+
+// -----
+
+!a = !sm.shared<64x64xbf16, 128>
+!b = !sm.shared<64x128xbf16, 128>
+!ring = !sm.channel<2, !a, !b>
+
+// The loads of all parts of a slot make one arrival.
+func.func @parts(%v: !tile.view<2xbf16>, %i: index, %as: !sm.shared<2x64x64xbf16, 128>, %bs: !sm.shared<2x64x128xbf16, 128>) {
+  %zero = arith.constant 0 : i32
+  // expected-remark @+1 {{filled by load, read by compute; 2 slots of 8192 and 16384 bytes; full after 1 arrival; empty after 1 arrival}}
+  %ab = sm.channel %as, %bs from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+      sm.release %ab[%zero] : !ring
+    }
+    load warps 1 registers 40 {
+      sm.producer_load %v[%i, %i] [64, 64], %ab[%zero] phase %zero : !tile.view<2xbf16>, !ring
+      sm.producer_load %v[%i, %i] [64, 128], %ab[%zero] phase %zero part 1 : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}

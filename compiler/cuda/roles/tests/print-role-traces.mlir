@@ -66,3 +66,31 @@ func.func @a_tile_and_a_turn(%r: !sm.shared<1x64x64xf32, 128>, %x: tensor<64x64x
   }
   return
 }
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<2, !tile, !tile, !tile>
+!buffer = !sm.shared<2x64x64xbf16, 128>
+
+// The load of the first part waits for the slot, that of the last part makes it full.
+func.func @parts(%x: !tile.view<2xbf16>, %i: index, %r: !buffer, %s: !buffer, %t: !buffer) {
+  %zero = arith.constant 0 : i32
+  %k = sm.channel %r, %s, %t from load to [compute] : !ring
+  sm.roles {
+    compute warps 4 registers 232 {
+      // expected-remark @+1 {{0 waits for full 0.0}}
+      %a, %b, %c = sm.consumer_wait %k[%zero] phase %zero : !ring
+      // expected-remark @+1 {{1 releases 0.0}}
+      sm.release %k[%zero] per_warp : !ring
+    }
+    load warps 1 registers 40 {
+      // expected-remark @+1 {{0 waits for empty 0.0}}
+      sm.producer_load %x[%i, %i] [64, 64], %k[%zero] phase %zero : !tile.view<2xbf16>, !ring
+      sm.producer_load %x[%i, %i] [64, 64], %k[%zero] phase %zero part 1 : !tile.view<2xbf16>, !ring
+      // expected-remark @+1 {{1 fills 0.0}}
+      sm.producer_load %x[%i, %i] [64, 64], %k[%zero] phase %zero part 2 : !tile.view<2xbf16>, !ring
+    }
+  }
+  return
+}

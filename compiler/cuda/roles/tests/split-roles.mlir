@@ -1141,3 +1141,111 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The tiles of A and B that one MMA reads, and no other op, are parts of one slot: the consumers wait and release once,
+// and the producer waits for the slot before it loads A.
+// CHECK-LABEL: func @product
+// CHECK: %[[A:.*]] = sm.alloc : !sm.shared<3x128x64xbf16, 128>
+// CHECK-NEXT: %[[B:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+// CHECK-NEXT: %[[AB:.*]] = sm.channel %[[A]], %[[B]] from load to [compute] : !sm.channel<3, !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>>
+// CHECK-NOT: sm.channel %
+// CHECK: compute warps 8
+// CHECK: %[[TILES:.*]]:2 = sm.consumer_wait %[[AB]][%[[SLOT:.*]]] phase
+// CHECK-NEXT: %[[F:.*]] = sm.wgmma %[[TILES]]#0, %[[TILES]]#1 depth 64
+// CHECK-NEXT: sm.await %[[F]]
+// CHECK-NEXT: sm.release %[[AB]][%[[SLOT]]] : !sm.channel
+// CHECK-NOT: sm.release
+// CHECK: load warps 1
+// CHECK: sm.producer_load %arg0{{.*}} [128, 64], %[[AB]][%[[SLOT:.*]]] phase %[[PHASE:.*]] : !tile.view
+// CHECK-NEXT: sm.producer_load %arg1{{.*}} [64, 64], %[[AB]][%[[SLOT]]] phase %[[PHASE]] part 1 : !tile.view
+// CHECK-NOT: sm.producer_load
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @product(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
+      %as = sm.load_shared %a[%c0, %k] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %bs = sm.load_shared %b[%k, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %as, %bs depth 64 acc %sum
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+      scf.yield %s : tensor<128x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// C and D are needed by different MMAs, and A is released after the second one. Each has a channel of its own, so that
+// no MMA waits for a tile of the other, and no slot is freed late.
+// CHECK-LABEL: func @different_uses
+// CHECK-COUNT-3: sm.channel %{{.*}} : !sm.channel<3, !sm.shared<{{[0-9]+}}x64xbf16, 128>>
+// CHECK-NOT: sm.channel %
+// CHECK: sm.roles {
+// CHECK-NOT: part 1
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @different_uses(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    %r:2 = scf.for %k = %c0 to %n step %c64 iter_args(%one = %zero, %two = %zero)
+        -> (tensor<128x64xf32, #c>, tensor<128x64xf32, #c>) {
+      %as = sm.load_shared %a[%c0, %k] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %cs = sm.load_shared %b[%k, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ds = sm.load_shared %b[%k, %c64] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %as, %cs depth 64 acc %one
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+      %g = sm.wgmma %as, %ds depth 64 acc %two
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+      scf.yield %s, %t : tensor<128x64xf32, #c>, tensor<128x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// Lanes read B, too, so each warp releases the slot of A and B.
+// CHECK-LABEL: func @part_that_lanes_read
+// CHECK: sm.channel %{{.*}}, %{{.*}} from load to [compute]
+// CHECK: compute warps 8
+// CHECK: %[[TILES:.*]]:2 = sm.consumer_wait
+// CHECK: sm.wgmma %[[TILES]]#0, %[[TILES]]#1
+// CHECK: sm.read %[[TILES]]#1
+// CHECK: sm.wgmma %[[TILES]]#0, %[[TILES]]#1
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release %{{.*}} per_warp : !sm.channel<2, !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>>
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 2 : i64} {
+  func.func @part_that_lanes_read(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    scf.for %k = %c0 to %n step %c64 {
+      %as = sm.load_shared %a[%c0, %k] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %bs = sm.load_shared %b[%k, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %as, %bs depth 64 : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+      %l = sm.read %bs : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+      %g = sm.wgmma %as, %bs depth 64 : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+    }
+    return
+  }
+}

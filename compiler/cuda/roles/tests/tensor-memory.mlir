@@ -2,11 +2,10 @@
 
 #rows = #sm.layout<registers = [1:128:1], lanes = [0:32:1], warps = [0:4:32]>
 
-// The role mma waits for the operands, and the tensor cores release their slots. The role compute has no loop: it waits
-// for the accumulators and gives their columns back. No slot is filled twice, so none is released.
+// The role mma waits for both operands at once, and the tensor cores release their slot. The role compute has no loop:
+// it waits for the accumulators and gives their columns back. No slot is filled twice, so none is released.
 // CHECK-LABEL: func.func @product(
-// CHECK: %[[A:.*]] = sm.channel %{{.*}} from load to [mma] : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
-// CHECK: %[[B:.*]] = sm.channel %{{.*}} from load to [mma] : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+// CHECK: %[[AB:.*]] = sm.channel %{{.*}}, %{{.*}} from load to [mma] : !sm.channel<3, !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>>
 // CHECK: %[[SUMS:.*]] = sm.tensor_alloc : !sm.tensor_memory<1, 128, 128>
 // CHECK: %[[FULL:.*]] = sm.channel from mma to [compute] : !sm.channel<1>
 // CHECK: compute warps 4 registers 240 {
@@ -19,11 +18,10 @@
 // CHECK: sm.producer_acquire %[[FULL]][%[[S0:.*]]] phase
 // CHECK: scf.for {{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
 // CHECK: %[[MORE:.*]] = arith.cmpi ne
-// CHECK: %[[TA:.*]] = sm.consumer_wait %[[A]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK-NEXT: %[[TB:.*]] = sm.consumer_wait %[[B]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK-NEXT: sm.tcgen05 %[[TA]], %[[TB]] depth 64 into %[[SUMS]][%[[S0]]] accumulates %[[MORE]] {tile.label = "c", transpose_rhs}
-// CHECK-NEXT: sm.release %[[A]][%[[SLOT]]] per_warp after_products
-// CHECK-NEXT: sm.release %[[B]][%[[SLOT]]] per_warp after_products
+// CHECK: %[[TILES:.*]]:2 = sm.consumer_wait %[[AB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: sm.tcgen05 %[[TILES]]#0, %[[TILES]]#1 depth 64 into %[[SUMS]][%[[S0]]] accumulates %[[MORE]] {tile.label = "c", transpose_rhs}
+// CHECK-NEXT: sm.release %[[AB]][%[[SLOT]]] per_warp after_products
+// CHECK-NOT: sm.release
 // CHECK: sm.producer_commit %[[FULL]][%[[S0]]] after_products
 // CHECK: load warps 1 registers 40 {
 // CHECK: sm.producer_load

@@ -193,3 +193,74 @@ module attributes {tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+!a = !sm.shared<64x64xbf16, 128>
+!b = !sm.shared<64x128xbf16, 128>
+!ring = !sm.channel<2, !a, !b>
+
+// One lane loads both parts of a slot. Without TMA, lanes wait for the slot once, and it becomes full after both copies.
+// CHECK-LABEL: func.func @parts
+// CHECK: sm.elect {
+// CHECK-NEXT: sm.producer_load %arg0[%arg1, %arg1] [64, 64], %[[AB:.*]][%[[S:.*]]] phase %[[P:.*]] : !tile.view
+// CHECK-NEXT: sm.producer_load %arg0[%arg1, %arg1] [64, 128], %[[AB]][%[[S]]] phase %[[P]] part 1 : !tile.view
+// CHECK-NEXT: }
+// CHECK-NEXT: } else {
+// CHECK-NEXT: %[[TILES:.*]]:2 = sm.producer_acquire %[[AB]][%[[S]]] phase %[[P]] :
+// CHECK-NEXT: sm.fallback_copy %[[TILES]]#0, %arg0[%arg1, %arg1] [64, 64] :
+// CHECK-NEXT: sm.fallback_copy %[[TILES]]#1, %arg0[%arg1, %arg1] [64, 128] :
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.producer_commit %[[AB]][%[[S]]] :
+// CHECK-NEXT: }
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @parts(%v: !tile.view<2xbf16>, %i: index, %slot: i32, %phase: i32) {
+    %as = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %bs = sm.alloc : !sm.shared<2x64x128xbf16, 128>
+    %ab = sm.channel %as, %bs from load to [compute] : !ring
+    sm.roles {
+      compute warps 4 registers 232 {
+      }
+      load warps 1 registers 40 {
+        sm.producer_load %v[%i, %i] [64, 64], %ab[%slot] phase %phase : !tile.view<2xbf16>, !ring
+        sm.producer_load %v[%i, %i] [64, 128], %ab[%slot] phase %phase part 1 {fenced} : !tile.view<2xbf16>, !ring
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!a = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<2, !a, !a>
+
+// Lanes share the boxes of a part in pages. One lane loads the other part, after it has met the one that has waited for
+// the slot.
+// CHECK-LABEL: func.func @a_part_in_pages
+// CHECK: scf.if
+// CHECK-NEXT: sm.producer_load %[[PAGES:.*]][%arg2, %arg2] [64, 64], %[[AB:.*]][%[[S:.*]]] phase %[[P:.*]] : !tile.view
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.elect {
+// CHECK-NEXT: sm.producer_load %arg3[%arg2, %arg2] [64, 64], %[[AB]][%[[S]]] phase %[[P]] part 1 : !tile.view
+// CHECK-NEXT: }
+// CHECK-NEXT: } else {
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @a_part_in_pages(%k: !tile.view<3xbf16>, %table: !tile.view<1xi32>, %i: index, %v: !tile.view<2xbf16>,
+      %slot: i32, %phase: i32) {
+    %pages = tile.pages %k[%table] page 16 : !tile.view<3xbf16>, !tile.view<1xi32> -> !tile.view<2xbf16>
+    %as = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %bs = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %ab = sm.channel %as, %bs from load to [compute] : !ring
+    sm.roles {
+      compute warps 4 registers 232 {
+      }
+      load warps 1 registers 40 {
+        sm.producer_load %pages[%i, %i] [64, 64], %ab[%slot] phase %phase : !tile.view<2xbf16>, !ring
+        sm.producer_load %v[%i, %i] [64, 64], %ab[%slot] phase %phase part 1 : !tile.view<2xbf16>, !ring
+      }
+    }
+    return
+  }
+}

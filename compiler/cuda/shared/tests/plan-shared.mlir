@@ -211,3 +211,40 @@ module attributes {tile.instances_per_sm = 2 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.channel<1, !tile, !tile>
+
+// Each part of a slot has a ring of its own, which is in use until its own tile has been read. The buffer that is
+// written between the two reads gets the memory of the first part.
+// CHECK: tile.shared_bytes = 16384 : i64
+// CHECK-LABEL: func @parts
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64
+// CHECK: sm.alloc {offset = 8192 : i64} : !sm.shared<1x64x64
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<64x64
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @parts(%k: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %i: index) {
+    %zero = arith.constant 0 : i32
+    %as = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %bs = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %ab = sm.channel %as, %bs from load to [compute] : !ring
+    sm.roles {
+      compute warps 4 registers 240 {
+        %a, %b = sm.consumer_wait %ab[%zero] phase %zero : !ring
+        %p = sm.read %a : !tile -> tensor<64x64xbf16, #c>
+        %o = sm.alloc : !tile
+        sm.write %p, %o : tensor<64x64xbf16, #c>, !tile
+        %q = sm.read %b : !tile -> tensor<64x64xbf16, #c>
+        sm.write %q, %o : tensor<64x64xbf16, #c>, !tile
+      }
+      load warps 1 registers 32 {
+        sm.producer_load %k[%i, %i] [64, 64], %ab[%zero] phase %zero : !tile.view<2xbf16>, !ring
+        sm.producer_load %k[%i, %i] [64, 64], %ab[%zero] phase %zero part 1 : !tile.view<2xbf16>, !ring
+      }
+    }
+    return
+  }
+}

@@ -29,8 +29,6 @@ static int64_t columnsFrom(Value column, ArrayRef<int64_t> shape) {
   return matchPattern(column, m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
-static sm::SharedType tileOf(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile(); }
-
 static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
   if (tile.getShape().size() == 1)
     return {tile.getShape().front()};
@@ -43,7 +41,7 @@ TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t colu
 
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
-  return {load.getView(), tileOf(load), sm::boxRows(load.getView(), shape.front()),
+  return {load.getView(), load.getTile(), sm::boxRows(load.getView(), shape.front()),
           load.getTested() ? TensorMap::kAllColumns : columnsFrom(load.getPosition().back(), shape)};
 }
 
@@ -236,12 +234,12 @@ static BoxCoordinates boxInPages(Threads &t, sm::ProducerLoadOp load, int64_t ro
 
 /// Returns the number of boxes of a panel.
 static int64_t boxCount(sm::ProducerLoadOp load) {
-  const int64_t rows = tileOf(load).getShape().front();
+  const int64_t rows = load.getTile().getShape().front();
   return rows / sm::boxRows(load.getView(), rows);
 }
 
 SmallVector<BoxCoordinates> cuda::boxesOf(Threads &t, sm::ProducerLoadOp load) {
-  const int64_t tileRows = tileOf(load).getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
+  const int64_t tileRows = load.getTile().getShape().front(), rows = sm::boxRows(load.getView(), tileRows);
   if (!sm::hasPages(load.getView()))
     return boxesAfter(t, coordinatesOf(t, load.getView(), load.getPosition()), tileRows, rows);
   const int64_t count = boxCount(load), lanes = t.lanes();
@@ -269,11 +267,20 @@ static void copyDividedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCo
   }
 }
 
+/// Returns the bytes that all loads of a slot bring.
+static int64_t loadedBytes(sm::ChannelType channel) {
+  int64_t bytes = 0;
+  for (sm::SharedType part : channel.getParts())
+    bytes += ShapedType::getNumElements(part.getShape()) * part.elementBytes();
+  return bytes;
+}
+
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinates> boxes, SharedPlace slot,
                      Value full) {
   sm::SharedType type = slot.type;
   const int64_t rows = sm::boxRows(load.getView(), type.getShape().front());
-  t.byOneLane([&] { t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes()); });
+  if (load.fillsFirstPart())
+    t.byOneLane([&] { t.gpu.arriveExpecting(full, loadedBytes(load.getChannel().getType())); });
   auto copy = [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); };
   if (t.lanes() != 1)
     copyDividedBoxes(t, load, boxes, slot, copy);

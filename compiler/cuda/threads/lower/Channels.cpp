@@ -23,7 +23,7 @@ static void makeMbarriers(Threads &t, sm::ChannelOp op) {
   const int64_t slots = op.getType().getSlots();
   const sm::Protocol protocol = sm::protocolOf(op);
   const int64_t full = slots * protocol.fullMbarriers, empty = op.getPerWarpgroup() ? 0 : slots;
-  Value first = t.reserve((full + empty + (op.getRing() ? 0 : slots)) * kMbarrierBytes);
+  Value first = t.reserve((full + empty + (op.getRings().empty() ? slots : 0)) * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
@@ -46,11 +46,11 @@ static LogicalResult lower(Threads &t, sm::ChannelOp op) {
   return success();
 }
 
-/// Returns the slot's place in the ring of tiles.
-static SharedPlace slotOf(Threads &t, Value channel, Value slot) {
-  TypedValue<sm::SharedType> ring = sm::channelOf(channel).getRing();
+/// Returns the place of a part of a slot, in the ring of its tiles.
+static SharedPlace placeOf(Threads &t, Value channel, Value slot, size_t part) {
+  auto ring = cast<TypedValue<sm::SharedType>>(sm::channelOf(channel).getRings()[part]);
   Value offset = t.s.mul(t.scalar(slot), ring.getType().slotBytes());
-  return {cast<sm::ChannelType>(channel.getType()).getTile(), t.s.add(t.sharedAddress(ring), offset)};
+  return {cast<sm::ChannelType>(channel.getType()).getParts()[part], t.s.add(t.sharedAddress(ring), offset)};
 }
 
 static Value fullMbarrier(Threads &t, Value channel, Value slot) {
@@ -86,19 +86,19 @@ template <class Op> static bool waitForSlot(Threads &t, Op op) {
 
 /// Returns the tile that an acquire of the slot that `op` fills has given, or null. Its addresses are computed once,
 /// also if both sides of a test fill the slot.
-template <class Op> static Value acquiredTile(Op op) {
+template <class Op> static Value acquiredTile(Op op, size_t part) {
   for (Operation *user : op.getChannel().getUsers()) {
     auto acquire = dyn_cast<sm::ProducerAcquireOp>(user);
     Operation *inBlock = acquire ? acquire->getBlock()->findAncestorOpInBlock(*op) : nullptr;
     if (inBlock && acquire->isBeforeInBlock(inBlock) && acquire.getSlot() == op.getSlot())
-      return acquire.getTile();
+      return acquire.getTiles().empty() ? Value() : acquire.getTiles()[part];
   }
   return {};
 }
 
 /// Returns the address of the mbarrier of a slot that becomes full.
 template <class Op> static Value filledMbarrier(Threads &t, Op op) {
-  Value tile = acquiredTile(op);
+  Value tile = acquiredTile(op, /*part=*/0);
   return tile ? t.registers(tile).back() : fullMbarrier(t, op.getChannel(), op.getSlot());
 }
 
@@ -109,13 +109,13 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (!op.getTested() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
-  Value tile = acquiredTile(op);
-  const SharedPlace place = tile ? t.sharedPlace(tile) : slotOf(t, op.getChannel(), op.getSlot());
+  Value tile = acquiredTile(op, op.getPart());
+  const SharedPlace place = tile ? t.sharedPlace(tile) : placeOf(t, op.getChannel(), op.getSlot(), op.getPart());
   Value full = filledMbarrier(t, op);
   SmallVector<BoxCoordinates> boxes;
   if (sm::hasPages(op.getView()))
     boxes = boxesOf(t, op);
-  if (!op.getTested())
+  if (op.fillsFirstPart() && !op.getTested())
     t.byOneLane([&] { waitForSlot(t, op); });
   loadBoxes(t, op, boxes.empty() ? boxesOf(t, op) : boxes, place, full);
   return success();
@@ -128,7 +128,7 @@ static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
     waitForReader(t, channel);
   else if (!channel.getPerWarpgroup())
     waitForSlot(t, op);
-  const SharedPlace slot = slotOf(t, channel, op.getSlot());
+  const SharedPlace slot = placeOf(t, channel, op.getSlot(), /*part=*/0);
   op.getStaggered() ? writeStaggered(t, op.getTile(), slot) : writeTile(t, op.getTile(), slot);
   t.gpu.fenceAsync();
   if (channel.getByBarriers()) {
@@ -143,7 +143,8 @@ static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
-  t.define(op.getResult(), slotOf(t, op.getChannel(), op.getSlot()).address);
+  for (OpResult tile : op.getTiles())
+    t.define(tile, placeOf(t, op.getChannel(), op.getSlot(), tile.getResultNumber()).address);
   if (op.getAlreadyFull())
     return success();
   if (sm::channelOf(op.getChannel()).getPerWarpgroup())
@@ -155,14 +156,14 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
-/// Waits for a slot of tiles, or of accumulators, which the lane may then access in tensor memory. The tile is its
-/// address and that of its full mbarrier.
+/// Waits for a slot of tiles, or of accumulators, which the lane may then access in tensor memory. A tile is its
+/// address and that of its slot's full mbarrier.
 static LogicalResult lower(Threads &t, sm::ProducerAcquireOp op) {
-  if (op.getTile()) {
-    Value address = slotOf(t, op.getChannel(), op.getSlot()).address;
-    t.define(op.getTile(), {address, fullMbarrier(t, op.getChannel(), op.getSlot())});
+  for (OpResult tile : op.getTiles()) {
+    Value address = placeOf(t, op.getChannel(), op.getSlot(), tile.getResultNumber()).address;
+    t.define(tile, {address, fullMbarrier(t, op.getChannel(), op.getSlot())});
   }
-  if (waitForSlot(t, op) && !op.getTile())
+  if (waitForSlot(t, op) && op.getTiles().empty())
     t.gpu.fenceTensorAfter();
   return success();
 }

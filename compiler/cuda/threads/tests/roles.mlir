@@ -781,3 +781,68 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 4096 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!a = !sm.shared<64x64xbf16, 128>
+!b = !sm.shared<32x64xbf16, 128>
+!ring = !sm.channel<1, !a, !b>
+
+// Both parts of a slot share its mbarriers: the lane waits once, and tells the full one the bytes of both, 8192 + 4096.
+// Without TMA, lanes arrive once, after both copies. Consumers wait once.
+// CHECK-LABEL: func.func @parts(
+// CHECK-COUNT-2: mbarrier.init
+// CHECK-NOT: mbarrier.init
+// CHECK: nvvm.barrier0
+// CHECK: mbarrier.try_wait
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 12288;
+// CHECK-NOT: mbarrier
+// CHECK: cp.async.bulk.tensor.2d
+// CHECK-NOT: mbarrier.arrive
+// CHECK: cp.async.bulk.tensor.2d
+// CHECK: } else {
+// CHECK: mbarrier.try_wait
+// CHECK-COUNT-2: scf.for
+// CHECK: @$0 mbarrier.arrive
+// CHECK: setmaxnreg.inc
+// CHECK: mbarrier.try_wait
+// CHECK-NOT: mbarrier.try_wait
+// CHECK: wgmma.mma_async
+// CHECK: @$0 mbarrier.arrive
+// CHECK-NOT: mbarrier
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 12288 : i64} {
+  func.func @parts(%v: !tile.view<2xbf16>, %y: !tile.view<2xf32>) {
+    %c0 = arith.constant 0 : index
+    %i = arith.constant 0 : i32
+    %as = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
+    %bs = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x64xbf16, 128>
+    %ab = sm.channel %as, %bs from load to [compute] : !ring
+    sm.roles {
+      compute warps 4 registers 240 barrier 1 {
+        %k, %l = sm.consumer_wait %ab[%i] phase %i : !ring
+        %f = sm.wgmma %k, %l depth 32 {fenced, transpose_lhs} : !a, !b -> !sm.inflight<tensor<64x16xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+        sm.release %ab[%i] : !ring
+        tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
+      }
+      load warps 1 registers 24 {
+        %by_tma = sm.can_load_by_tma : i1
+        scf.if %by_tma {
+          sm.elect {
+            sm.producer_load %v[%c0, %c0] [64, 64], %ab[%i] phase %i : !tile.view<2xbf16>, !ring
+            sm.producer_load %v[%c0, %c0] [32, 64], %ab[%i] phase %i part 1 : !tile.view<2xbf16>, !ring
+          }
+        } else {
+          %s, %t = sm.producer_acquire %ab[%i] phase %i : !ring
+          sm.fallback_copy %s, %v[%c0, %c0] [64, 64] : !a, !tile.view<2xbf16>
+          sm.fallback_copy %t, %v[%c0, %c0] [32, 64] : !b, !tile.view<2xbf16>
+          sm.proxy_fence
+          sm.barrier warp
+          sm.producer_commit %ab[%i] : !ring
+        }
+      }
+    }
+    return
+  }
+}
