@@ -23,7 +23,7 @@ enum class Verb : uint64_t {
   load,        ///< `of`: kernel. Operand: serialize(Artifact). Begins, in a thread of its own.
   concurrency, ///< `of`: kernel. Gives Kernel::concurrency().
   launch,      ///< `of`: kernel. Operand: Grid, then the Arguments.
-  start,       ///< Starts the next timer.
+  start,       ///< Starts the next timer, when all kernels are loaded.
   stop,        ///< Stops it.
   read,        ///< Gives the milliseconds of all timers since the last `read`.
   synchronize,

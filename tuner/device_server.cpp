@@ -136,6 +136,8 @@ private:
   }
 
   Status start() {
+    for (const auto &[id, kernel] : kernels_)
+      kernel.wait(); // No launch waits while its timer runs.
     if (running_ == timers_.size()) {
       Expected<std::unique_ptr<Timer>> timer = device_->makeTimer();
       if (!timer)

@@ -54,9 +54,9 @@ void Measurer::loadSoon() {
 
 template <class Run> auto Measurer::ask(Run run) -> decltype(run()) {
   auto answer = askOnce(run);
-  if (process_->isRunning() || !process_->loads_soon || answer.status().code() == ErrorCode::cancelled)
+  if (process_->isRunning() || !process_->hasLoadedAhead() || answer.status().code() == ErrorCode::cancelled)
     return answer;
-  process_->loads_soon = false; // Others may have been loading. Who it was shows without the others.
+  process_->stopLoadingAhead(); // Who it was shows without the others.
   return askOnce(run);
 }
 

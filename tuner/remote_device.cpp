@@ -26,21 +26,18 @@ public:
   RemoteKernel(Artifact artifact, std::shared_ptr<RemoteProcess> process)
       : Kernel(artifact.kernel, artifact.parameters, 1), artifact_(std::move(artifact)), process_(std::move(process)),
         id_(process_->newKernel()) {
-    if (process_->loads_soon)
-      process_->load(id_, artifact_);
+    process_->loadAhead(id_, artifact_);
   }
 
   const Artifact &artifact() const { return artifact_; }
 
   int64_t concurrency() const noexcept override {
     if (concurrency_ == 0)
-      (void)guarded([&]() -> Status {
+      (void)guarded([&] { // An error shows again when the kernel is launched.
         process_->load(id_, artifact_);
-        const Expected<int64_t> answer = valueOf<int64_t>(process_->exchange(encoded(Verb::concurrency, id_)));
-        if (!answer)
-          return process_->lose(answer.status()); // So that the next call returns it.
-        concurrency_ = *answer;
-        return {};
+        const Expected<int64_t> answer = valueOf<int64_t>(process_->ask(encoded(Verb::concurrency, id_)));
+        concurrency_ = answer ? *answer : 0;
+        return answer.status();
       });
     return std::max<int64_t>(concurrency_, 1);
   }
@@ -74,7 +71,7 @@ public:
 
   Expected<Buffer> allocate(int64_t bytes) noexcept override {
     return guarded([&]() -> Expected<Buffer> {
-      const Expected<void *> address = valueOf<void *>(process_->exchange(encoded(Verb::allocate, 0, bytesOf(bytes))));
+      const Expected<void *> address = valueOf<void *>(process_->ask(encoded(Verb::allocate, 0, bytesOf(bytes))));
       if (!address || bytes == 0)
         return address ? Expected<Buffer>(Buffer()) : address.status();
       const auto release = [process = process_](void *memory) {
@@ -116,7 +113,7 @@ public:
   }
 
   Expected<MemoryInfo> memory() const noexcept override {
-    return guarded([&] { return valueOf<MemoryInfo>(process_->exchange(encoded(Verb::memory))); });
+    return guarded([&] { return valueOf<MemoryInfo>(process_->ask(encoded(Verb::memory))); });
   }
 
   Expected<std::unique_ptr<Timer>> makeTimer() noexcept override {
@@ -155,7 +152,9 @@ Status RemoteProcess::restart() {
     process_.reset();
     process_.emplace(std::move(*process));
     queue_.clear();
+    loads_.clear();
     loaded_.clear();
+    needed_.clear();
   }
   copied_.clear();
   return exchange(encoded(Verb::open, 0, target_)).status();
@@ -186,13 +185,22 @@ size_t RemoteProcess::copyIn(void *address, std::string_view bytes) {
 }
 
 Expected<std::string> RemoteProcess::exchange(const std::string &commands) {
-  std::string frame;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!process_)
-      return lost_;
-    frame = std::exchange(queue_, {}) + commands;
-  }
+  std::unique_lock lock(mutex_);
+  const std::string frame = std::exchange(loads_, {}) + std::exchange(queue_, {}) + commands;
+  lock.unlock();
+  return send(frame);
+}
+
+Expected<std::string> RemoteProcess::ask(const std::string &commands) {
+  std::unique_lock lock(mutex_);
+  const std::string frame = std::exchange(loads_, {}) + commands;
+  lock.unlock();
+  return send(frame);
+}
+
+Expected<std::string> RemoteProcess::send(const std::string &frame) {
+  if (!isRunning())
+    return lost_;
   Expected<std::string> answer = process_->ask(frame, deadline_, stopped_);
   if (answer.status().code() == ErrorCode::compile_timeout)
     return lose(
@@ -215,8 +223,29 @@ Status RemoteProcess::lose(const Status &error) {
 
 void RemoteProcess::load(uint64_t kernel, const Artifact &artifact) {
   const std::lock_guard lock(mutex_);
+  begin(kernel, artifact);
+  needed_.insert(kernel);
+}
+
+void RemoteProcess::loadAhead(uint64_t kernel, const Artifact &artifact) {
+  const std::lock_guard lock(mutex_);
+  if (loads_ahead_)
+    begin(kernel, artifact);
+}
+
+void RemoteProcess::begin(uint64_t kernel, const Artifact &artifact) {
   if (process_ && loaded_.insert(kernel).second)
-    queue_ += encoded(Verb::load, kernel, serialize(artifact));
+    loads_ += encoded(Verb::load, kernel, serialize(artifact));
+}
+
+void RemoteProcess::stopLoadingAhead() {
+  const std::lock_guard lock(mutex_);
+  loads_ahead_ = false;
+}
+
+bool RemoteProcess::hasLoadedAhead() const {
+  const std::lock_guard lock(mutex_);
+  return !std::ranges::includes(needed_, loaded_);
 }
 
 } // namespace tegula::tuning

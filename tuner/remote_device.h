@@ -20,7 +20,7 @@ namespace tegula::tuning {
 /// A process that has a device, and the commands on their way to it. They are queued, and sent with the next one that
 /// waits for an answer. Launches and timers are therefore enqueued on the device without a journey in between. If the
 /// process dies, does not answer in time, or loses its device, there is none until restart(): commands are dropped, and
-/// exchange() returns the error.
+/// those that wait return the error. Only load(), loadAhead() and newKernel() may be called by several threads.
 class RemoteProcess {
 public:
   /// restart() will run `program`, and open the device of `target`. `stopped` ends a wait, and the process with it.
@@ -39,17 +39,23 @@ public:
   size_t copyIn(void *address, std::string_view bytes);
   /// Sends the queue and these commands, and returns what the last one gives.
   Expected<std::string> exchange(const std::string &commands = {});
-  /// Ends the process because of an error, and returns that.
-  Status lose(const Status &error);
+  /// The same, but before the queue, which stays.
+  Expected<std::string> ask(const std::string &commands);
 
-  /// Lets the process begin to load a kernel, unless it has. May be called by several threads.
-  void load(uint64_t kernel, const Artifact &artifact);
   uint64_t newKernel() { return kernels_++; }
-
-  /// Whether kernels are loaded before they are launched.
-  std::atomic<bool> loads_soon = true;
+  /// Lets the process begin to load a kernel, unless it has. That comes before the queue.
+  void load(uint64_t kernel, const Artifact &artifact);
+  /// The same for a kernel that is not needed yet, until stopLoadingAhead().
+  void loadAhead(uint64_t kernel, const Artifact &artifact);
+  void stopLoadingAhead();
+  /// Returns true if kernels were loaded that were not needed yet.
+  bool hasLoadedAhead() const;
 
 private:
+  Expected<std::string> send(const std::string &frame);
+  Status lose(const Status &error);
+  void begin(uint64_t kernel, const Artifact &artifact);
+
   const std::string program_, target_;
   const StopRequest stopped_;
   std::chrono::milliseconds patience_{0};
@@ -60,8 +66,10 @@ private:
 
   mutable std::mutex mutex_; ///< Guards what follows.
   std::optional<WorkerProcess> process_;
-  std::string queue_;
+  std::string queue_, loads_; ///< The commands `load` are apart.
   std::set<uint64_t> loaded_; ///< Kernels that the process has.
+  std::set<uint64_t> needed_; ///< Those of them that were needed.
+  bool loads_ahead_ = true;
 };
 
 /// Returns the device of a process, also of those that replace it: kernels go on, but memory is gone. Calls that do not

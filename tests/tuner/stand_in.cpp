@@ -14,7 +14,7 @@ using namespace tegula;
 
 namespace {
 
-/// What the device is doing.
+/// The state of the device.
 struct Stage {
   bool timing = false;
   Schedule timed = {}; ///< The schedule that was launched while a timer ran.

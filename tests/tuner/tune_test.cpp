@@ -152,6 +152,20 @@ TEST(Tune, StoppingDoesNotWaitForAnAnswer) {
   EXPECT_EQ(toString(tuning->candidates.front().state), "waiting") << "the candidate has not failed";
 }
 
+TEST(Tune, StoppingDoesNotWaitForTheReference) {
+  TuningTask slow = task(); // It is checked at 1300 queries and keys, which takes the reference seconds.
+  slow.problem.variant = slidingWindow(1024, 0, Alignment::top_left);
+  slow.shape = {.batch = 1, .heads = 2, .kv_heads = 1, .seqlen_q = 1300, .seqlen_k = 1300};
+  FakeCompiler compiler(slow);
+  const TuningOptions soon = stoppedSoon();
+  const auto begin = std::chrono::steady_clock::now();
+  Expected<Tuning> tuning = tune(slow, machine(), compiler, soon);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_FALSE(tuning->complete);
+  EXPECT_EQ(tuning->count(CandidateState::checked), 0u);
+}
+
 /// A compiler that waits until it is stopped, as that of worker processes does.
 struct SlowCompiler : Compiler {
   explicit SlowCompiler(std::function<bool()> stopped) : stopped(std::move(stopped)) {}
