@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "measurer.h"
 
-#include "remote_device.h"
-#include "tegula/toolchain.h"
-
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 namespace tegula::tuning {
@@ -17,24 +13,12 @@ constexpr std::chrono::seconds kPatienceToPrepare{60};
 /// How many times slower than the first candidate one may be.
 constexpr double kSlowest = 30;
 
-/// Looks in the folder of the program or library that this code is part of, and in those where a library's programs
-/// are, as for tegula-cc.
-std::string findMeasurer() {
-  std::error_code error;
-  std::string self = fileOf(reinterpret_cast<const void *>(&findMeasurer));
-  std::filesystem::path folder = std::filesystem::canonical(self, error).parent_path();
-  for (const char *place : {".", "../bin", "../../bin"})
-    if (std::filesystem::path program = folder / place / "tegula-measure"; std::filesystem::exists(program, error))
-      return program;
-  return folder / "tegula-measure";
-}
-
 } // namespace
 
 Measurer::Measurer(const TuningOptions &options, Subject &subject, Compiler &compiler)
-    : subject_(subject),
-      process_(std::make_shared<RemoteProcess>(options.measurer.empty() ? findMeasurer() : options.measurer,
-                                               subject.target().name, options.stopped)),
+    : subject_(subject), process_(std::make_shared<RemoteProcess>(
+                             options.measurer.empty() ? findOwnProgram("tegula-measure") : options.measurer,
+                             subject.target().name, options.stopped)),
       device_(makeRemoteDevice(process_, subject.target())), cache_(compiler, device_),
       patience_(int64_t(1e3 * options.patience_seconds)) {}
 

@@ -83,7 +83,7 @@ private:
       if (!data)
         return data.status();
       rotation.push_back(std::move(*data));
-      copies = copiesFor(cacheBytes(device->target().name), rotation.front().bytes());
+      copies = copiesFor(device->target().name, rotation.front().bytes());
     }
     TEGULA_RETURN_IF_ERROR(device->synchronize());
     rotation_ = std::move(rotation);
