@@ -20,6 +20,7 @@ namespace {
 
 /// The time between two questions whether to stop.
 constexpr std::chrono::milliseconds kMomentToAsk{50};
+
 // Lengths of the check. Every candidate has several blocks, of which the last one is partial, and more than one head.
 constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
 // The number of positions that the check has beyond the reach of a band: more than the largest block.

@@ -12,7 +12,7 @@ namespace tegula::tuning {
 namespace {
 
 /// The most bytes of a copy in one command, and about the most in the queue.
-constexpr int64_t kMostBytes = int64_t(64) << 20;
+constexpr int64_t kMostBytes = int64_t(4) << 20;
 
 uint64_t wordOf(const void *address) { return reinterpret_cast<uint64_t>(address); }
 
@@ -157,7 +157,7 @@ Status RemoteProcess::restart() {
     needed_.clear();
   }
   copied_.clear();
-  return exchange(encoded(Verb::open, 0, target_)).status();
+  return send(encoded(Verb::open, 0, target_)).status(); // Before what other threads want to load.
 }
 
 bool RemoteProcess::isRunning() const {
