@@ -76,7 +76,7 @@ PlanSpec withoutSchedules(const PlanSpec &plan) {
     kernels.push_back(KernelSpec(kernel).defaults({}));
   PlanSpec result(plan.name(), std::move(kernels));
   for (const Choice &choice : plan.choices())
-    std::move(result).choice(choice.name, choice.otherwise);
+    std::move(result).choice(choice.name, choice.otherwise, choice.kernel);
   for (const Requirement &requirement : plan.requirements())
     std::move(result).require(requirement.condition, requirement.why);
   return result;

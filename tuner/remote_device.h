@@ -68,7 +68,7 @@ private:
   std::optional<WorkerProcess> process_;
   std::string queue_, loads_; ///< The commands `load` are apart.
   std::set<uint64_t> loaded_; ///< Kernels that the process has.
-  std::set<uint64_t> needed_; ///< Those of them that were needed.
+  std::set<uint64_t> needed_; ///< The part of loaded_ that was needed.
   bool loads_ahead_ = true;
 };
 
