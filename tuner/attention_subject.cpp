@@ -2,11 +2,14 @@
 #include "attention_subject.h"
 
 #include "model.h"
-#include "tegula/internal/zero_program.h"
+#include "task_json.h"
 #include "tegula/tuned_schedules.h"
-#include "workload/named_variants.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <future>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +17,14 @@
 
 namespace tegula::tuning {
 namespace {
+
+/// The time between two questions whether to stop.
+constexpr std::chrono::milliseconds kMomentToAsk{50};
+
+// Lengths of the check. Every candidate has several blocks, of which the last one is partial, and more than one head.
+constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
+// The number of positions that the check has beyond the reach of a band: more than the largest block.
+constexpr int64_t kCheckedBeyondBand = 275;
 
 bool hasProgram(const AttentionProblem &problem, std::string_view program) {
   return std::ranges::count(programsOf(problem), program) != 0;
@@ -39,7 +50,7 @@ Status checkTask(const TuningTask &task) {
   return {};
 }
 
-/// Returns the task with the variant of its class that tegula-measure can make by its name.
+/// Returns the task with the variant of its class that has a reference.
 Expected<TuningTask> measurable(TuningTask task) {
   const std::string wanted = problemClass(task.problem), name = task.problem.variant.name;
   task.problem.variant = {};
@@ -56,15 +67,44 @@ Expected<TuningTask> measurable(TuningTask task) {
                             name, fmt::join(tools::variantNames(), ", ")));
 }
 
+/// Returns how far the widest band reaches: shorter sequences do not show where it ends.
+int64_t reachOf(const Variant &variant) {
+  std::vector<Band> bands = variant.bands;
+  for (const KeySet &set : variant.any_of)
+    bands.insert(bands.end(), set.bands.begin(), set.bands.end());
+  int64_t reach = 0;
+  for (const Band &band : bands)
+    reach = std::max({reach, band.left.value_or(0), band.right.value_or(0)});
+  return reach;
+}
+
+AttentionShape checkedShape(const TuningTask &task) {
+  const AttentionShape &shape = task.shape;
+  const int64_t group = std::min<int64_t>(2, shape.heads / shape.kv_heads), reach = reachOf(task.problem.variant);
+  return {.batch = 1,
+          .heads = 2,
+          .kv_heads = 2 / group,
+          .seqlen_q = std::min(shape.seqlen_q, std::max(kCheckedQueries, reach + kCheckedBeyondBand)),
+          .seqlen_k = std::min(shape.seqlen_k, std::max(kCheckedKeys, reach + kCheckedBeyondBand))};
+}
+
+double largestRatio(const tools::AttentionErrors &errors) {
+  double largest = 0;
+  for (const auto *list : {&errors.forward, &errors.backward})
+    for (const tools::TensorError &tensor : *list)
+      largest = std::isnan(tensor.ratio()) ? tensor.ratio() : std::max(largest, tensor.ratio());
+  return largest;
+}
+
 } // namespace
 
 AttentionSubject::AttentionSubject(TuningTask task, const TuningDevice &machine)
-    : Subject({.kernel = task.program,
-               .kernel_class = problemClass(task.problemOfShape()),
-               .sizes = attentionSizes(task.shape),
-               .task = toJson(task).dump(),
-               .machine = machine}),
-      task_(std::move(task)) {}
+    : PlannedSubject({.kernel = task.program,
+                      .kernel_class = problemClass(task.problemOfShape()),
+                      .sizes = attentionSizes(task.shape),
+                      .task = toJson(task).dump(),
+                      .machine = machine}),
+      task_(std::move(task)), variant_(tools::findVariant(task_.problem.variant.name)) {}
 
 Expected<AttentionSubject> AttentionSubject::make(const TuningTask &task, const TuningDevice &machine) {
   TEGULA_RETURN_IF_ERROR(checkTask(task));
@@ -81,43 +121,79 @@ Expected<Candidate> AttentionSubject::candidateOf(const Configuration &given) co
   return config ? Expected<Candidate>(Candidate{.schedule = config->schedule}) : config.status();
 }
 
-Status AttentionSubject::add(std::string_view program, const TunedConfigurations &tuned, Compiler &compiler,
-                             std::vector<CompiledProgram> &programs) const {
-  Expected<RecordedKernel> kernel = recordKernel(task_.problemOfShape(), program, target(), {}, &tuned);
-  return kernel ? tuning::add(std::move(kernel->program), kernel->schedule, target(), compiler, programs)
-                : kernel.status();
+Status AttentionSubject::prepare(KernelCache &, Compiler &, const TuningOptions &options) {
+  seed_ = options.seed;
+  stopped_ = options.stopped;
+  return {};
 }
 
-Expected<std::vector<CompiledProgram>> AttentionSubject::compile(const Candidate &candidate, Compiler &compiler) const {
+Expected<std::shared_ptr<Kernel>> AttentionSubject::kernelOf(const Candidate &candidate, KernelCache &cache) const {
   const TunedConfigurations tuned = task_.resultOf(candidate.schedule);
-  const auto isShared = [&](std::string_view program) {
-    const AttentionProblem problem = task_.problemOfShape();
-    const Expected<KernelConfig> own = resolve(problem, program, target(), {}, &tuned),
-                                 shared = resolve(problem, program, target());
-    return own && shared && own->schedule == shared->schedule;
-  };
-  std::vector<CompiledProgram> programs;
-  TEGULA_RETURN_IF_ERROR(add(task_.program, tuned, compiler, programs));
-  for (std::string_view program : programsOf(task_.problem))
-    if (program != task_.program && !isShared(program))
-      TEGULA_RETURN_IF_ERROR(add(program, tuned, compiler, programs));
-  return programs;
+  Expected<RecordedKernel> kernel = recordKernel(task_.problemOfShape(), task_.program, target(), {}, &tuned);
+  return kernel ? cache.get(kernel->program.text, kernel->schedule) : kernel.status();
 }
 
-Expected<std::vector<CompiledProgram>> AttentionSubject::compileOthers(Compiler &compiler) const {
-  std::vector<CompiledProgram> others;
-  for (std::string_view program : programsOf(task_.problem))
-    if (program != task_.program)
-      TEGULA_RETURN_IF_ERROR(add(program, {}, compiler, others));
-  if (hasProgram(task_.problem, "visit_lists")) // The states of the tiles that are listed are set to 0 first.
-    TEGULA_RETURN_IF_ERROR(tuning::add(recordZeroProgram(), {}, target(), compiler, others));
-  return others;
+Expected<AttentionPlan> AttentionSubject::planOf(const Candidate &candidate, KernelCache &cache) const {
+  const TunedConfigurations tuned = task_.resultOf(candidate.schedule);
+  return AttentionPlan::make(task_.problemOfShape(), cache, {}, &tuned);
 }
 
-Json AttentionSubject::opening() const { return {{"task", toJson(task_)}}; }
+tools::AttentionCase AttentionSubject::caseOf(Purpose purpose) const {
+  tools::AttentionCase attention{.problem = task_.problem,
+                                 .shape = purpose == Purpose::check ? checkedShape(task_) : task_.shape,
+                                 .scale = float(1 / std::sqrt(double(task_.problem.head_dim))),
+                                 .seed = seed_,
+                                 .diagonal_offset = task_.diagonal_offset};
+  if (task_.blocks)
+    attention.blocks = std::make_shared<tools::GivenBlocks>(task_.blocks->cropped(attention.shape));
+  if (variant_ != nullptr)
+    (purpose == Purpose::check ? tools::setVariant : tools::setMeasuredVariant)(attention, *variant_);
+  return attention;
+}
 
-Json AttentionSubject::loading(const Candidate &candidate) const {
-  return {{"schedule", toString(candidate.schedule)}};
+Expected<tools::AttentionData> AttentionSubject::makeData(Purpose purpose, const AttentionPlan &plan,
+                                                          const std::shared_ptr<Device> &device) {
+  Expected<tools::AttentionData> data = tools::AttentionData::make(caseOf(purpose), plan, device);
+  if (data && purpose == Purpose::time)
+    TEGULA_RETURN_IF_ERROR(data->forward(plan)); // The backward pass reads what it writes.
+  if (data && purpose == Purpose::check && !reference_)
+    TEGULA_RETURN_IF_ERROR(computeReference(*data));
+  return data;
+}
+
+Status AttentionSubject::computeReference(const tools::AttentionData &data) {
+  Expected<tools::AttentionArrays> inputs = readArrays(data, task_.problem.backward);
+  if (!inputs)
+    return inputs.status();
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  tools::AttentionCase attention = data.attention();
+  attention.abandoned = abandoned;
+  std::future<tools::AttentionReference> reference =
+      std::async(std::launch::async, [&] { return tools::AttentionReference(attention, *inputs); });
+  while (reference.wait_for(kMomentToAsk) != std::future_status::ready)
+    *abandoned = *abandoned || (stopped_ && stopped_());
+  if (*abandoned)
+    return {ErrorCode::cancelled, "the search was stopped"};
+  reference_ = reference.get();
+  return {};
+}
+
+Expected<Verdict> AttentionSubject::check(const AttentionPlan &plan, const tools::AttentionData &data) const {
+  TEGULA_RETURN_IF_ERROR(data.spoilOutputs());
+  TEGULA_RETURN_IF_ERROR(data.clearVariantGradients());
+  TEGULA_RETURN_IF_ERROR(data.forward(plan));
+  if (task_.problem.backward)
+    TEGULA_RETURN_IF_ERROR(data.backward(plan));
+  TEGULA_RETURN_IF_ERROR(data.device().synchronize());
+  Expected<tools::AttentionArrays> arrays = readArrays(data, task_.problem.backward);
+  if (!arrays)
+    return arrays.status();
+  const tools::AttentionErrors errors = reference_->errors(*arrays);
+  return Verdict{largestRatio(errors), verdict(errors)};
+}
+
+Status AttentionSubject::launch(const AttentionPlan &plan, const tools::AttentionData &data) const {
+  return task_.problem.backward ? data.backward(plan) : data.forward(plan);
 }
 
 } // namespace tegula::tuning

@@ -2,12 +2,13 @@
 // Compiles candidates in threads and returns each as soon as it is done.
 #pragma once
 
-#include "messages.h"
+#include "tegula/kernel.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,12 +18,12 @@ namespace tegula::tuning {
 
 struct Compiled {
   size_t candidate;
-  Expected<std::vector<CompiledProgram>> programs;
+  Expected<std::shared_ptr<Kernel>> kernel; ///< The one that is searched.
 };
 
 class CompileQueue {
 public:
-  using Compile = std::function<Expected<std::vector<CompiledProgram>>(size_t candidate)>;
+  using Compile = std::function<Expected<std::shared_ptr<Kernel>>(size_t candidate)>;
 
   CompileQueue(std::vector<size_t> candidates, int threads, Compile compile);
   /// Waits for running compilations and starts no more.

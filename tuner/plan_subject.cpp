@@ -3,10 +3,9 @@
 
 #include "tegula/device.h"
 #include "tegula/guard.h"
-#include "tegula/internal/zero_program.h"
 #include "tegula/kernel_cache.h"
+#include "tegula/output_check.h"
 #include "tegula/plan_tools.h"
-#include "workload/plan_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +76,7 @@ PlanSpec withoutSchedules(const PlanSpec &plan) {
     kernels.push_back(KernelSpec(kernel).defaults({}));
   PlanSpec result(plan.name(), std::move(kernels));
   for (const Choice &choice : plan.choices())
-    std::move(result).choice(choice.name, choice.otherwise);
+    std::move(result).choice(choice.name, choice.otherwise, choice.kernel);
   for (const Requirement &requirement : plan.requirements())
     std::move(result).require(requirement.condition, requirement.why);
   return result;
@@ -136,24 +135,6 @@ Status unlessStopped(const TuningOptions &options) {
   return options.stopped && options.stopped() ? Status(ErrorCode::cancelled, "the search was stopped") : Status();
 }
 
-/// Appends the messages with the inputs that the user fills. The process that measures makes the others itself.
-Status appendFilled(const PlanTask &task, const PlanInputs &inputs, std::string_view purpose,
-                    const TuningOptions &options, std::vector<std::string> &messages) {
-  if (!inputs.fill)
-    return {};
-  Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task.plan, inputs.sizes);
-  if (!tensors)
-    return tensors.status();
-  for (const tools::CallerTensor &tensor : *tensors) {
-    TEGULA_RETURN_IF_ERROR(unlessStopped(options));
-    const tools::FirstValues first = tools::firstValues(tensor, inputs);
-    if (first.by_user)
-      messages.push_back(tensorMessage(purpose, first.tensor));
-  }
-  return {};
-}
-
-/// Messages have no numbers that are not finite.
 Status checkFinite(const PlanTask &task) {
   const auto check = [](const std::string &what, double value) {
     return std::isfinite(value) ? Status()
@@ -174,11 +155,10 @@ bool roundsToTf32(const PlanSpec &plan) {
   });
 }
 
-bool hasZeroed(const PlanSpec &plan) {
-  return std::ranges::any_of(plan.arguments(), [](const ArgumentSpec &argument) {
-    const auto *tensor = std::get_if<TensorSpec>(&argument);
-    return tensor != nullptr && tensor->zeroed;
-  });
+Expected<std::shared_ptr<Kernel>> compiled(const KernelSpec &kernel, const Configuration &configuration,
+                                           KernelCache &cache) {
+  const Expected<Program> program = kernel.record(configuration);
+  return program ? cache.get(program->text, configuration.schedule) : program.status();
 }
 
 } // namespace
@@ -206,21 +186,34 @@ Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice
                        .programs = programsOf(kernel)},
                       task, *index);
   subject.configurations_ = std::move(*configurations);
-  subject.checked_ = checkedSizes(task);
+  subject.checked_.inputs = subject.timed_.inputs = task.inputs;
+  subject.checked_.inputs.sizes = checkedSizes(task);
   return subject;
 }
 
-Status PlanSubject::prepare(Compiler &compiler, const TuningOptions &options) {
-  PlanInputs inputs = task_->inputs;
-  TEGULA_RETURN_IF_ERROR(appendFilled(*task_, inputs, "time", options, messages_));
-  inputs.sizes = checked_;
-  TEGULA_RETURN_IF_ERROR(appendFilled(*task_, inputs, "check", options, messages_));
+Status PlanSubject::prepare(KernelCache &cache, Compiler &compiler, const TuningOptions &options) {
+  TEGULA_RETURN_IF_ERROR(fill(timed_, options));
+  TEGULA_RETURN_IF_ERROR(fill(checked_, options));
   TEGULA_RETURN_IF_ERROR(unlessStopped(options));
-  Expected<std::vector<HostTensor>> expected = outputsOf(*task_, inputs, compiler);
+  Expected<std::vector<HostTensor>> expected = outputsOf(*task_, checked_.inputs, compiler);
   if (!expected)
     return expected.status();
-  for (const HostTensor &output : *expected)
-    messages_.push_back(expectedMessage(output));
+  expected_ = std::move(*expected);
+  for (size_t n = 0; n < configurations_.size(); ++n)
+    if (n != kernel_)
+      TEGULA_RETURN_IF_ERROR(compiled(task_->plan.kernels()[n], configurations_[n], cache).status());
+  return {};
+}
+
+Status PlanSubject::fill(Run &run, const TuningOptions &options) const {
+  Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task_->plan, run.inputs.sizes);
+  if (!tensors || !run.inputs.fill)
+    return tensors.status();
+  for (const tools::CallerTensor &tensor : *tensors) {
+    TEGULA_RETURN_IF_ERROR(unlessStopped(options));
+    if (const tools::FirstValues first = tools::firstValues(tensor, run.inputs); first.by_user)
+      run.filled[tensor.name] = tools::encoded(first.tensor);
+  }
   return {};
 }
 
@@ -243,38 +236,38 @@ Expected<Candidate> PlanSubject::candidateOf(const Configuration &given) const {
   return Candidate{.schedule = resolved->schedule, .tunables = resolved->tunables};
 }
 
-Expected<std::vector<CompiledProgram>> PlanSubject::compile(const Candidate &candidate, Compiler &compiler) const {
-  std::vector<CompiledProgram> programs;
-  TEGULA_RETURN_IF_ERROR(
-      add(kernel().record(candidate.configuration()), candidate.schedule, target(), compiler, programs));
-  return programs;
+Expected<std::shared_ptr<Kernel>> PlanSubject::kernelOf(const Candidate &candidate, KernelCache &cache) const {
+  return compiled(kernel(), candidate.configuration(), cache);
 }
 
-Expected<std::vector<CompiledProgram>> PlanSubject::compileOthers(Compiler &compiler) const {
-  std::vector<CompiledProgram> others;
+Expected<Plan> PlanSubject::planOf(const Candidate &candidate, KernelCache &cache) const {
+  PlanOptions options;
   for (size_t n = 0; n < configurations_.size(); ++n)
-    if (n != kernel_)
-      TEGULA_RETURN_IF_ERROR(add(task_->plan.kernels()[n].record(configurations_[n]), configurations_[n].schedule,
-                                 target(), compiler, others));
-  if (hasZeroed(task_->plan))
-    TEGULA_RETURN_IF_ERROR(add(recordZeroProgram(), {}, target(), compiler, others));
-  return others;
+    options.configurations.push_back(
+        {task_->plan.kernels()[n].name(), n == kernel_ ? candidate.configuration() : configurations_[n]});
+  return Plan::make(task_->plan, cache, options);
 }
 
-Json PlanSubject::opening() const {
-  return {{"seed", task_->inputs.seed},
-          {"plan",
-           {{"sizes", toJson(task_->inputs.sizes)},
-            {"checked", toJson(checked_)},
-            {"scalars", toJson(task_->inputs.scalars)},
-            {"tolerance", task_->tolerance > 0 ? task_->tolerance : usualTolerance(task_->plan)}}}};
+Expected<tools::PlanData> PlanSubject::makeData(Purpose purpose, const Plan &, const std::shared_ptr<Device> &device) {
+  const Run &run = purpose == Purpose::check ? checked_ : timed_;
+  PlanInputs inputs = run.inputs;
+  inputs.fill = {};
+  Expected<tools::PlanData> data = tools::PlanData::make(task_->plan, inputs, device);
+  if (data)
+    for (const auto &[name, bytes] : run.filled)
+      TEGULA_RETURN_IF_ERROR(data->setInput(name, bytes));
+  return data;
 }
 
-Json PlanSubject::loading(const Candidate &candidate) const {
-  std::vector<Configuration> configurations = configurations_;
-  configurations[kernel_] = candidate.configuration();
-  Expected<Json> plan = toJson(task_->plan, configurations);
-  return plan ? Json{{"plan", std::move(*plan)}} : failure(plan.status()); // It has been recorded before.
+Expected<Verdict> PlanSubject::check(const Plan &plan, const tools::PlanData &data) const {
+  TEGULA_RETURN_IF_ERROR(data.reset());
+  TEGULA_RETURN_IF_ERROR(data.launch(plan));
+  Expected<std::vector<HostTensor>> outputs = data.outputs();
+  if (!outputs)
+    return outputs.status();
+  const double tolerance = task_->tolerance > 0 ? task_->tolerance : usualTolerance(task_->plan);
+  const std::vector<OutputError> errors = compareOutputs(*outputs, expected_);
+  return Verdict{largestError(errors) / tolerance, verdict(errors, tolerance)};
 }
 
 Expected<std::vector<Tuning>> PlanSubject::implied(const Tuning &tuning) const {

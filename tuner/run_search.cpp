@@ -4,6 +4,7 @@
 #include "compile_queue.h"
 #include "measurer.h"
 #include "race.h"
+#include "remote_device.h"
 #include "tegula/cpu_info.h"
 #include "tegula/guard.h"
 #include "workload/gpu_monitor.h"
@@ -42,7 +43,7 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
 class Search {
 public:
   Search(Subject &subject, Compiler &compiler, const TuningOptions &options)
-      : options_(options), subject_(subject), compiler_(compiler), measurer_(options, subject),
+      : options_(options), subject_(subject), compiler_(compiler), measurer_(options, subject, compiler),
         result_(subject.about()) {}
 
   Expected<Tuning> run() {
@@ -68,11 +69,7 @@ private:
     if (!candidates)
       return candidates.status();
     result_.candidates = std::move(*candidates);
-    TEGULA_RETURN_IF_ERROR(subject_.prepare(compiler_, options_));
-    Expected<std::vector<CompiledProgram>> others = subject_.compileOthers(compiler_);
-    if (!others)
-      return others.status();
-    measurer_.share(*others);
+    TEGULA_RETURN_IF_ERROR(subject_.prepare(measurer_.cache(), compiler_, options_));
     return measurer_.start();
   }
 
@@ -116,20 +113,25 @@ private:
   }
 
   /// Notes how a candidate failed. A request that the caller stopped says nothing about its candidate.
-  void fail(size_t index, Failure failure) {
-    if (failure.isStop()) {
+  void fail(size_t index, const Status &status) {
+    if (status.code() == ErrorCode::cancelled)
       stopped_ = true;
-      return;
-    }
-    result_.candidates[index].state = failure.state;
-    result_.candidates[index].why = std::move(failure.why);
+    else
+      leave(index, status.code() == ErrorCode::compile_timeout ? CandidateState::hung : CandidateState::faulted,
+            status.message());
+  }
+
+  /// Notes why a candidate does not go on.
+  void leave(size_t index, CandidateState state, std::string why) {
+    result_.candidates[index].state = state;
+    result_.candidates[index].why = std::move(why);
   }
 
   /// Compiles and checks candidates. If `lenient`, spills and notes of ptxas do not rule a candidate out.
   void compileAndCheck(const std::vector<size_t> &indices, bool lenient) {
     int threads = options_.compile_threads > 0 ? options_.compile_threads : usableCores();
     CompileQueue queue(indices, threads, [&](size_t index) {
-      return guarded([&] { return subject_.compile(result_.candidates[index], compiler_); });
+      return guarded([&] { return subject_.makePlan(index, result_.candidates[index], measurer_.cache()); });
     });
     std::deque<size_t> unchecked;
     size_t done = 0;
@@ -138,8 +140,8 @@ private:
       // Compiled candidates are sent first, so that they are loaded while others are checked.
       if (std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(unchecked.empty() ? 50 : 0))) {
         size_t index = compiled->candidate;
-        if (accept(index, compiled->programs, lenient)) {
-          measurer_.add(index, result_.candidates[index], *compiled->programs);
+        if (accept(index, compiled->kernel, lenient)) {
+          measurer_.loadSoon();
           unchecked.push_back(index);
         } else {
           ++done;
@@ -152,15 +154,16 @@ private:
     }
   }
 
-  /// Returns true if the candidate goes on with the programs that the compiler made.
-  bool accept(size_t index, const Expected<std::vector<CompiledProgram>> &programs, bool lenient) {
+  /// Returns true if the candidate goes on with the kernel that the compiler made.
+  bool accept(size_t index, const Expected<std::shared_ptr<Kernel>> &kernel, bool lenient) {
     Candidate &candidate = result_.candidates[index];
-    if (!programs) {
-      const bool isStop = programs.status().code() == ErrorCode::cancelled;
-      fail(index, {isStop ? CandidateState::waiting : CandidateState::refused, firstLine(programs.status().message())});
+    if (!kernel) {
+      stopped_ = stopped_ || kernel.status().code() == ErrorCode::cancelled;
+      if (!stopped_)
+        leave(index, CandidateState::refused, firstLine(kernel.status().message()));
       return false;
     }
-    const Artifact &artifact = programs->front().artifact;
+    const Artifact &artifact = artifactOf(**kernel);
     const AssemblerReport &report = artifact.report;
     candidate.registers = report.registers;
     candidate.spill_bytes = report.spill_bytes;
@@ -173,23 +176,24 @@ private:
       objection = firstLine(report.notes.substr(note));
     if (lenient || first || objection.empty())
       return true;
-    fail(index, {CandidateState::spilled, objection});
+    leave(index, CandidateState::spilled, objection);
     return false;
   }
 
   void check(size_t index) {
-    Candidate &candidate = result_.candidates[index];
-    Answer<double> ratio = measurer_.check(index);
-    if (Failure *failure = std::get_if<Failure>(&ratio))
-      return fail(index, std::move(*failure));
-    candidate.error_ratio = std::get<double>(ratio);
-    candidate.state = CandidateState::checked;
+    const Expected<Verdict> verdict = measurer_.check(index);
+    if (!verdict)
+      return fail(index, verdict.status());
+    if (!verdict->status.ok())
+      return leave(index, CandidateState::wrong, verdict->status.message());
+    result_.candidates[index].error_ratio = verdict->error_ratio;
+    result_.candidates[index].state = CandidateState::checked;
   }
 
   /// Returns the number of launches in each lap, and warms the machine up.
   int launchesFor(size_t index) {
-    Answer<double> ms = measurer_.warmUp(index);
-    return std::holds_alternative<double>(ms) && std::get<double>(ms) <= kShortMs ? kLaunchesOfShort : 1;
+    const Expected<double> ms = measurer_.warmUp(index);
+    return ms && *ms <= kShortMs ? kLaunchesOfShort : 1;
   }
 
   static int launchesOfLastRound(double ms) {
@@ -208,15 +212,14 @@ private:
             return;
           report("timing", race.progress());
           int launches = race.isLastRound() ? std::max(few, launchesOfLastRound(race.median(runner))) : few;
-          Answer<std::vector<double>> ms = measurer_.time(runners[runner], launches);
-          Failure *failure = std::get_if<Failure>(&ms);
-          if (failure == nullptr) {
-            race.add(runner, std::get<std::vector<double>>(ms));
+          const Expected<std::vector<double>> ms = measurer_.time(runners[runner], launches);
+          if (ms) {
+            race.add(runner, *ms);
             timed_ = std::max(timed_, race.timed());
-          } else if (failure->isStop()) {
+          } else if (ms.status().code() == ErrorCode::cancelled) {
             stopped_ = true;
           } else {
-            fail(runners[runner], std::move(*failure));
+            fail(runners[runner], ms.status());
             race.retire(runner);
           }
         }
@@ -241,7 +244,7 @@ private:
     if (runners.empty())
       return;
     Race race(runners.size(), /*to_the_end=*/false, unsigned(options_.seed));
-    runLaps(race, runners, [&](size_t index, Failure failure) { fail(index, std::move(failure)); });
+    runLaps(race, runners, [&](size_t index, const Status &status) { fail(index, status); });
     keepSamples(race, runners);
     for (size_t runner : race.running())
       if (Candidate &candidate = result_.candidates[runners[runner]]; candidate.timed())
@@ -269,37 +272,35 @@ private:
   };
 
   /// Returns how many launches of a candidate fill a window.
-  Answer<int> launchesOfWindow(size_t index) {
-    Answer<std::vector<double>> ms = measurer_.time(index, kMinWindow);
-    if (Failure *failure = std::get_if<Failure>(&ms))
-      return std::move(*failure);
-    const double one = std::max(tools::median(std::get<std::vector<double>>(ms)), 1e-3);
+  Expected<int> launchesOfWindow(size_t index) {
+    const Expected<std::vector<double>> ms = measurer_.time(index, kMinWindow);
+    if (!ms)
+      return ms.status();
+    const double one = std::max(tools::median(*ms), 1e-3);
     return int(std::clamp<double>(1e3 * options_.window_seconds / one, kMinWindow, kMaxWindow));
   }
 
   /// Times a candidate for one window. Appends its median time and the GPU's readings, if the window counts.
-  std::optional<Failure> timeWindow(Windows &windows, bool counts) {
+  Status timeWindow(Windows &windows, bool counts) {
     if (windows.launches == 0) {
-      Answer<int> launches = launchesOfWindow(windows.index);
-      if (Failure *failure = std::get_if<Failure>(&launches))
-        return std::move(*failure);
-      windows.launches = std::get<int>(launches);
+      const Expected<int> launches = launchesOfWindow(windows.index);
+      if (!launches)
+        return launches.status();
+      windows.launches = *launches;
     }
     // A failure of these launches shows again.
     (void)measurer_.time(windows.index, std::max(1, int(kWarmUpOfWindow * windows.launches)));
     tools::GpuMonitor monitor(result_.machine.target);
-    Answer<std::vector<double>> ms = measurer_.time(windows.index, windows.launches);
+    const Expected<std::vector<double>> ms = measurer_.time(windows.index, windows.launches);
     const tools::GpuMonitor::Average average = monitor.stop();
-    if (Failure *failure = std::get_if<Failure>(&ms))
-      return std::move(*failure);
-    if (!counts)
-      return std::nullopt;
-    windows.ms.push_back(tools::median(std::get<std::vector<double>>(ms)));
+    if (!ms || !counts)
+      return ms.status();
+    windows.ms.push_back(tools::median(*ms));
     if (average.clock_mhz)
       windows.clock_mhz.push_back(*average.clock_mhz);
     if (average.watts)
       windows.watts.push_back(*average.watts);
-    return std::nullopt;
+    return {};
   }
 
   void keepWindows(const Windows &windows) {
@@ -333,8 +334,8 @@ private:
         if (result_.candidates[runner.index].state != CandidateState::checked || isOver(1))
           continue;
         report("timing", double(round) / double(options_.rounds + 1));
-        if (std::optional<Failure> failure = timeWindow(runner, /*counts=*/round > 0))
-          fail(runner.index, std::move(*failure));
+        if (const Status status = timeWindow(runner, /*counts=*/round > 0); !status.ok())
+          fail(runner.index, status);
         timed_ = size_t(std::ranges::count_if(runners, [](const Windows &one) { return !one.ms.empty(); }));
       }
       std::reverse(runners.begin(), runners.end()); // So that no candidate always follows the same one.
@@ -353,7 +354,7 @@ private:
     std::vector<size_t> runners = indicesOf(
         {CandidateState::checked, CandidateState::beaten, CandidateState::unfinished, CandidateState::finalist});
     Race race(runners.size(), /*to_the_end=*/true, unsigned(options_.seed));
-    runLaps(race, runners, [](size_t, const Failure &) {});
+    runLaps(race, runners, [](size_t, const Status &) {});
     if (stopped_) {
       result_.candidates = std::move(judged);
       result_.exhaustive = {.timed = race.timed()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "messages.h"
 #include "store_files.h"
+#include "task_json.h"
 #include "tegula/search.h"
 
 namespace tegula {

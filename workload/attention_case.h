@@ -9,6 +9,7 @@
 #include "workload/given_blocks.h"
 #include "workload/packed_sequences.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,6 +52,7 @@ struct AttentionCase {
   std::shared_ptr<const PackedSequences> packed = {};
   std::shared_ptr<const CacheLayout> pages = {}; ///< The pages of packed sequences, if the problem has pages.
   int64_t diagonal_offset = 0; ///< The number of AttentionForward::diagonal_offset, if the problem has it.
+  std::shared_ptr<const std::atomic<bool>> abandoned = {}; ///< As oracle::Rules::abandoned, for an AttentionReference.
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);

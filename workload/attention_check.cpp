@@ -98,6 +98,7 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
     addDropout(rules, shape, int(std::lround(256 * (1 - attention.problem.dropout_p))), attention.dropout_seed,
                attention.dropout_offset, first_head);
   rules.sinks = sinks;
+  rules.abandoned = attention.abandoned;
   return rules;
 }
 

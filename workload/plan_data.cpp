@@ -32,12 +32,6 @@ std::string namesOf(const std::vector<CallerTensor> &tensors) {
   return names;
 }
 
-std::vector<char> encoded(const HostTensor &tensor) {
-  std::vector<char> bytes(tensor.values.size() * sizeOf(tensor.dtype));
-  encode(tensor.values.data(), tensor.values.size(), tensor.dtype, bytes.data());
-  return bytes;
-}
-
 /// Returns true if some kernel has the tensor in one of these ways.
 bool hasAccess(const PlanSpec &plan, const std::string &name, std::initializer_list<Access> ways) {
   for (const KernelSpec &kernel : plan.kernels())
@@ -148,6 +142,12 @@ FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs) {
   return first;
 }
 
+std::vector<char> encoded(const HostTensor &tensor) {
+  std::vector<char> bytes(tensor.values.size() * sizeOf(tensor.dtype));
+  encode(tensor.values.data(), tensor.values.size(), tensor.dtype, bytes.data());
+  return bytes;
+}
+
 Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs, std::shared_ptr<Device> device) {
   Expected<std::vector<CallerTensor>> tensors = callerTensors(plan, inputs.sizes);
   if (!tensors)
@@ -183,7 +183,7 @@ Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs
   return data;
 }
 
-Status PlanData::setInput(std::string_view tensor, std::string_view bytes) {
+Status PlanData::setInput(std::string_view tensor, std::span<const char> bytes) {
   for (Entry &entry : entries_)
     if (entry.tensor.name == tensor && bytes.size() == entry.first.size()) {
       entry.first.assign(bytes.begin(), bytes.end());

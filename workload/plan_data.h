@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct FirstValues {
 };
 
 FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs);
+/// Returns the elements of a tensor in C order, as bytes.
+std::vector<char> encoded(const HostTensor &tensor);
 
 class PlanData {
 public:
@@ -49,7 +52,7 @@ public:
   static Expected<PlanData> make(const PlanSpec &plan, const PlanInputs &inputs, std::shared_ptr<Device> device);
 
   /// Replaces the first values of a tensor that kernels read. `bytes` are its elements in C order.
-  Status setInput(std::string_view tensor, std::string_view bytes);
+  Status setInput(std::string_view tensor, std::span<const char> bytes);
 
   /// Gives all tensors their first values again. What kernels only write is filled with NaN, or 0xff.
   Status reset() const;

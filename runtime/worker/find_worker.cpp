@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/worker_compiler.h"
 
+#include "tegula/internal/worker_process.h"
 #include "tegula/toolchain.h"
 
 #include <cstdlib>
@@ -9,11 +10,14 @@
 
 namespace tegula {
 
-/// Returns the directory of the library or program that contains this code.
-static std::filesystem::path ownFolder() {
-  const std::string file = fileOf(reinterpret_cast<const void *>(&findWorker));
+std::string findOwnProgram(const std::string &name) {
+  const std::string file = fileOf(reinterpret_cast<const void *>(&findOwnProgram));
   std::error_code error;
-  return std::filesystem::canonical(file, error).parent_path();
+  const std::filesystem::path folder = std::filesystem::canonical(file, error).parent_path();
+  for (const char *place : {".", "../bin", "../../bin"})
+    if (std::string path = folder / place / name; access(path.c_str(), X_OK) == 0)
+      return path;
+  return folder / name;
 }
 
 Expected<std::string> findWorker() {
@@ -22,11 +26,11 @@ Expected<std::string> findWorker() {
       return Status(ErrorCode::unsupported, "there is no compiler: $TEGULA_CC is set but empty");
     return std::string(program);
   }
-  const std::filesystem::path folder = ownFolder();
-  for (const char *place : {"tegula-cc", "../bin/tegula-cc", "../../bin/tegula-cc"})
-    if (std::string path = folder / place; access(path.c_str(), X_OK) == 0)
-      return path;
-  return Status(ErrorCode::unsupported, "there is no compiler: tegula-cc is neither in '" + folder.string() +
+  const std::filesystem::path path = findOwnProgram("tegula-cc");
+  if (access(path.c_str(), X_OK) == 0)
+    return path.string();
+  return Status(ErrorCode::unsupported, "there is no compiler: tegula-cc is neither in '" +
+                                            path.parent_path().string() +
                                             "' nor in ../bin or ../../bin from there; $TEGULA_CC can name it");
 }
 

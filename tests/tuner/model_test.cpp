@@ -2,8 +2,8 @@
 // Compares estimates for schedules that are not compiled yet with the reports of the compiler.
 #include "attention_subject.h"
 #include "compiler/client/InProcessCompiler.h"
-#include "messages.h"
 #include "model.h"
+#include "remote_device.h"
 #include "workload/named_variants.h"
 
 #include <gmock/gmock.h>
@@ -183,22 +183,27 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
     EXPECT_EQ(candidate.schedule.roles, Roles::none);
 }
 
+/// A compiler that compiles nothing, and keeps the schedules that it is asked for.
 struct NothingToCompile : Compiler {
-  Expected<Artifact> compile(const CompileRequest &) override { return Artifact(); }
+  Expected<Artifact> compile(const CompileRequest &request) override {
+    schedules.push_back(request.schedule);
+    return Artifact();
+  }
+  std::vector<Schedule> schedules;
 };
 
-/// Otherwise the process that measures would look for kernels that were not sent to it.
-TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
+TEST(Programs, TheOthersAreChosenForTheShape) {
   TuningTask backward = task("flash2_backward", 128);
   backward.shape.seqlen_q = backward.shape.seqlen_k = 1024;
   backward.problem.expected.seqlen_k = 1 << 20;
   const Target hopper{"cuda", "sm_90a", ""};
   NothingToCompile compiler;
-  const TuningDevice machine{.target = hopper};
-  const std::vector<CompiledProgram> others = *AttentionSubject::make(backward, machine)->compileOthers(compiler);
-  const AttentionProblem measured = taskOf(toJson(backward)).problemOfShape();
-  EXPECT_EQ(others.front().request.schedule, resolve(measured, "flash2_forward", hopper)->schedule);
-  EXPECT_NE(others.front().request.schedule, resolve(backward.problem, "flash2_forward", hopper)->schedule);
+  KernelCache cache(compiler, makeRemoteDevice(std::make_shared<RemoteProcess>("", "cuda", StopRequest()), hopper));
+  Expected<AttentionSubject> subject = AttentionSubject::make(backward, {.target = hopper});
+  (void)subject->makePlan(0, subject->candidates(1)->front(), cache);
+  ASSERT_GE(compiler.schedules.size(), 2u);
+  EXPECT_EQ(compiler.schedules[1], resolve(backward.problemOfShape(), "flash2_forward", hopper)->schedule);
+  EXPECT_NE(compiler.schedules[1], resolve(backward.problem, "flash2_forward", hopper)->schedule);
 }
 
 /// A field that a candidate leaves out would be the compiler's choice, which may not be what the name says.

@@ -1,90 +1,123 @@
 // SPDX-License-Identifier: MIT
-// A stand-in for tegula-measure. The schedule of a candidate decides its fate, and its time is known.
+// A stand-in for tegula-measure, with the cores of this machine as its device. The schedule of a kernel decides its
+// fate, and its time is known.
+#include "device_server.h"
 #include "fates.h"
-#include "messages.h"
-#include "tegula/frame.h"
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <map>
+#include <limits>
 #include <thread>
 #include <unistd.h>
 
 using namespace tegula;
-using namespace tegula::tuning;
 
 namespace {
+
+/// The state of the device.
+struct Stage {
+  bool timing = false;
+  Schedule timed = {}; ///< The schedule that was launched while a timer ran.
+  int count = 0;       ///< The number of timers that have stopped.
+};
+Stage stage;
 
 [[noreturn]] void hang() {
   while (true)
     pause();
 }
 
-/// Crashes in the background, as a load may, while requests about other candidates arrive.
-void crashSoon() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::raise(SIGSEGV);
-}
+class FatefulKernel final : public Kernel {
+public:
+  FatefulKernel(std::shared_ptr<Kernel> kernel, const Schedule &schedule)
+      : Kernel(kernel->name(), kernel->parameters(), 1), kernel_(std::move(kernel)), schedule_(schedule) {}
 
-struct StandIn {
-  std::map<size_t, Schedule> candidates;
-  bool has_reference = false;
-  int timed = 0;
-
-  Json answer(const Json &request) {
-    std::string verb = request.at("do");
-    if (verb == "prepare")
-      has_reference = true;
-    if (verb == "open" || verb == "kernel" || verb == "prepare")
-      return Json::object();
-    size_t id = request.at("id");
-    if (verb == "load") {
-      candidates[id] = *parseSchedule(request.at("schedule").get<std::string>());
-      if (fateOf(candidates[id]) == Fate::crashesLoading)
-        std::thread(crashSoon).detach();
-      return Json::object();
-    }
-    if (verb == "check" && !has_reference)
-      std::abort();
-    return verb == "check" ? check(candidates.at(id)) : time(candidates.at(id), request.at("launches"));
-  }
-
-  static Json check(const Schedule &schedule) {
-    switch (fateOf(schedule)) {
-    case Fate::crashes:
+protected:
+  Status run(Grid grid, std::span<const Argument> arguments, Stream) const override {
+    const Fate fate = fateOf(schedule_);
+    if (fate == Fate::crashes || (fate == Fate::crashesLate && stage.timing))
       std::raise(SIGSEGV);
-      [[fallthrough]];
-    case Fate::hangs:
-    case Fate::crashesLoading:
+    if (fate == Fate::hangs)
       hang();
-    case Fate::isWrong:
-      return {{"error_ratio", 9}, {"right", false}, {"why", "o has 9"}};
-    case Fate::isNan:
-      return {{"error_ratio", nullptr}, {"right", false}, {"why", "o has nan"}};
-    case Fate::losesDevice:
-      return failure({ErrorCode::device_lost, "the context is poisoned"});
-    default:
-      return {{"error_ratio", 0.5}, {"right", true}, {"why", ""}};
+    if (fate == Fate::losesDevice)
+      return {ErrorCode::device_lost, "the context is poisoned"};
+    if (stage.timing) {
+      stage.timed = schedule_;
+      return {};
     }
+    TEGULA_RETURN_IF_ERROR(kernel_->launch(grid, arguments));
+    if (fate == Fate::isWrong || fate == Fate::isNan)
+      spoil(arguments, fate == Fate::isWrong ? 9 : std::numeric_limits<float>::quiet_NaN());
+    return {};
   }
 
-  Json time(const Schedule &schedule, int launches) {
-    if (fateOf(schedule) == Fate::crashesLate)
-      std::raise(SIGSEGV);
-    Json ms = Json::array();
-    for (int n = 0; n < launches; ++n)
-      ms.push_back(msOf(schedule) * (1 + 0.01 * (timed++ % 5)));
-    return {{"ms", ms}};
+  Status clear(void *, size_t, Stream) const override { return {}; }
+
+private:
+  /// Gives the first element of all outputs another value.
+  void spoil(std::span<const Argument> arguments, float value) const {
+    for (size_t n = 0; n < arguments.size(); ++n)
+      if (parameters()[n].written)
+        *static_cast<float *>(arguments[n].tensor().data) = value;
   }
+
+  const std::shared_ptr<Kernel> kernel_;
+  const Schedule schedule_;
 };
+
+class KnownTime final : public Timer {
+public:
+  Status start(Stream) noexcept override {
+    stage.timing = true;
+    return {};
+  }
+  Status stop(Stream) noexcept override {
+    stage.timing = false;
+    ms_ = msOf(stage.timed) * (1 + 0.01 * (stage.count++ % 5));
+    return {};
+  }
+  Expected<double> milliseconds() noexcept override { return ms_; }
+
+private:
+  double ms_ = 0;
+};
+
+class FatefulDevice final : public Device {
+public:
+  std::string_view name() const noexcept override { return cpu_->name(); }
+  const Target &target() const noexcept override { return cpu_->target(); }
+  Expected<Buffer> allocate(int64_t bytes) noexcept override { return cpu_->allocate(bytes); }
+  Status copyToDevice(void *device, const void *host, int64_t bytes, Stream) noexcept override {
+    return cpu_->copyToDevice(device, host, bytes);
+  }
+  Status copyToHost(void *host, const void *device, int64_t bytes, Stream) noexcept override {
+    return cpu_->copyToHost(host, device, bytes);
+  }
+  Expected<std::shared_ptr<Kernel>> load(const Artifact &artifact) noexcept override {
+    const Schedule schedule = *parseSchedule(artifact.schedule);
+    if (fateOf(schedule) == Fate::crashesLoading) { // While requests about other candidates arrive.
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::raise(SIGSEGV);
+    }
+    Expected<std::shared_ptr<Kernel>> kernel = cpu_->load(artifact);
+    if (!kernel)
+      return kernel;
+    return std::shared_ptr<Kernel>(std::make_shared<FatefulKernel>(*kernel, schedule));
+  }
+  Status synchronize(Stream) noexcept override { return cpu_->synchronize(); }
+  Expected<MemoryInfo> memory() const noexcept override { return cpu_->memory(); }
+  Expected<std::unique_ptr<Timer>> makeTimer() noexcept override {
+    return std::unique_ptr<Timer>(std::make_unique<KnownTime>());
+  }
+
+private:
+  const std::shared_ptr<Device> cpu_ = *cpuDevice();
+};
+
+Expected<std::shared_ptr<Device>> open(std::string_view) {
+  return std::shared_ptr<Device>(std::make_shared<FatefulDevice>());
+}
 
 } // namespace
 
-int main() {
-  StandIn stand_in;
-  for (std::string frame; receiveFrame(kMeasurerSocket, frame) == FrameEnd::complete;)
-    if (sendFrame(kMeasurerSocket, stand_in.answer(Json::parse(frame.substr(0, frame.find('\n')))).dump()) !=
-        FrameEnd::complete)
-      return 1;
-}
+int main() { return tuning::serveDevice(open); }

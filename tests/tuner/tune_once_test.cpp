@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests what becomes of the results of searches: kept, not kept, or not good enough to be kept.
+#include "one_kernel.h"
 #include "tegula/tune_once.h"
 
 #include <gmock/gmock.h>
@@ -12,10 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-struct EmptyCompiler : Compiler {
-  Expected<Artifact> compile(const CompileRequest &) override { return Artifact(); }
-};
 
 class TuneOnce : public testing::Test {
 protected:
@@ -33,10 +30,10 @@ protected:
   }
 
   fs::path folder_;
-  EmptyCompiler compiler_;
   TuningTask task_ = {.problem = {.dtype = f32, .head_dim = 64, .value_dim = 64},
-                      .shape = {.batch = 1, .heads = 2, .kv_heads = 2, .seqlen_q = 1024, .seqlen_k = 1024},
+                      .shape = {.batch = 1, .heads = 2, .kv_heads = 2, .seqlen_q = 128, .seqlen_k = 128},
                       .program = "flash2_forward"};
+  OneKernel compiler_{task_};
   TuningDevice machine_ = {.target = {"cpu", "", ""}, .device = "a test", .driver = "", .compiler = "this build"};
   TuningOptions options_;
 };

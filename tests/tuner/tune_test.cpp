@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests the tuner with a stand-in that crashes, hangs and errs on command, and whose times are known.
 #include "fates.h"
+#include "one_kernel.h"
 #include "tegula/tuned_schedules.h"
 #include "tegula/tuner.h"
 
@@ -17,19 +18,20 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A compiler that makes empty artifacts. It refuses block_m = 192, and spills for some schedules with block_n = 192.
-struct FakeCompiler : Compiler {
+/// A compiler that refuses block_m = 192, and spills for some schedules with block_n = 192.
+struct FakeCompiler : OneKernel {
+  using OneKernel::OneKernel;
   Expected<Artifact> compile(const CompileRequest &request) override {
     if (request.schedule.block_m == 192)
       return Status(ErrorCode::compile_failed, "too many rows\nand more");
-    Artifact artifact;
+    Expected<Artifact> artifact = OneKernel::compile(request);
     if (request.schedule.block_n == 192 && request.schedule.block_m > 16)
-      artifact.report.spill_bytes = 1000;
+      artifact->report.spill_bytes = 1000;
     return artifact;
   }
 };
 
-constexpr AttentionShape kShape = {.batch = 1, .heads = 2, .kv_heads = 2, .seqlen_q = 1024, .seqlen_k = 1024};
+constexpr AttentionShape kShape = {.batch = 1, .heads = 2, .kv_heads = 2, .seqlen_q = 128, .seqlen_k = 128};
 
 TuningTask task() {
   return {.problem = {.dtype = f32, .head_dim = 64, .value_dim = 64}, .shape = kShape, .program = "flash2_forward"};
@@ -48,7 +50,7 @@ TuningOptions options() {
 }
 
 Expected<Tuning> tuned(const TuningOptions &options) {
-  FakeCompiler compiler;
+  static FakeCompiler compiler(task());
   return tune(task(), machine(), compiler, options);
 }
 
@@ -76,7 +78,7 @@ TEST(Tune, FindsTheFastestAmongCandidatesThatCrashHangAndErr) {
   const Expectation expectations[] = {
       {16, 32, CandidateState::faulted, "SIGSEGV"},
       {16, 48, CandidateState::hung, "took longer than 0.5 s"},
-      {16, 64, CandidateState::wrong, "o has 9"},
+      {16, 64, CandidateState::wrong, "o has"},
       {16, 96, CandidateState::wrong, "o has nan"},
       {16, 128, CandidateState::faulted, "the context is poisoned"},
       {16, 192, CandidateState::faulted, "SIGSEGV"}, // While it is timed.
@@ -148,6 +150,21 @@ TEST(Tune, StoppingDoesNotWaitForAnAnswer) {
   ASSERT_TRUE(tuning.ok()) << tuning.status().message();
   EXPECT_FALSE(tuning->complete);
   EXPECT_EQ(toString(tuning->candidates.front().state), "waiting") << "the candidate has not failed";
+}
+
+TEST(Tune, StoppingDoesNotWaitForTheReference) {
+  TuningTask slow = task(); // It is checked at 1299 queries and keys, which takes the reference seconds.
+  slow.problem.head_dim = slow.problem.value_dim = 256;
+  slow.problem.variant = slidingWindow(1024, 0, Alignment::top_left);
+  slow.shape = {.batch = 1, .heads = 2, .kv_heads = 1, .seqlen_q = 1300, .seqlen_k = 1300};
+  FakeCompiler compiler(slow);
+  const TuningOptions soon = stoppedSoon();
+  const auto begin = std::chrono::steady_clock::now();
+  Expected<Tuning> tuning = tune(slow, machine(), compiler, soon);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_FALSE(tuning->complete);
+  EXPECT_EQ(tuning->count(CandidateState::checked), 0u);
 }
 
 /// A compiler that waits until it is stopped, as that of worker processes does.
@@ -268,7 +285,7 @@ TEST(Tune, SchedulesThatAreGivenAreTimedToTheEnd) {
 }
 
 TEST(Tune, RefusesWhatCannotBeTuned) {
-  FakeCompiler compiler;
+  FakeCompiler compiler(task());
   TuningTask wrong = task();
   wrong.program = "flash1_forward";
   EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(), HasSubstr("no program 'flash1_forward'"));
@@ -297,9 +314,11 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
 }
 
 TEST(Tune, AVariantIsTunedWithTheOneOfItsClassThatHasAName) {
-  FakeCompiler compiler;
   TuningTask capped = task();
   capped.problem.variant = softcap(50);
+  TuningTask named = task();
+  named.problem.variant = softcap(30); // That of `tegula attention --variant`.
+  FakeCompiler compiler(named);
   TuningOptions few = options();
   few.max_candidates = 5;
   Expected<Tuning> tuning = tune(capped, machine(), compiler, few);

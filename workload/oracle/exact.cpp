@@ -53,6 +53,8 @@ void addScaled(double *sum, double factor, const float *x, int64_t n) {
 Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inputs &in) {
   Outputs out{std::vector<double>(shape.sizeO()), std::vector<double>(shape.sizeLse())};
   forEachRow(shape, [&](const Row &row) {
+    if (rules.isAbandoned())
+      return;
     ExactRow r = exactRow(shape, rules, scale, in, row);
     out.lse[row.lse] = r.lse;
     for (int64_t j = 0; j < shape.seqlen_k; ++j)
@@ -68,6 +70,8 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
   Gradients out{std::vector<double>(shape.sizeQ()), std::vector<double>(shape.sizeK()),
                 std::vector<double>(shape.sizeV()), std::vector<double>(rules.sinks.size())};
   forEachRow(shape, [&](const Row &row) {
+    if (rules.isAbandoned())
+      return;
     ExactRow r = exactRow(shape, rules, scale, in, row);
     std::vector<double> dp(shape.seqlen_k), p(shape.seqlen_k); // p is modified.
     double mean = 0;                                           // mean of dp under r.p

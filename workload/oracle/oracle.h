@@ -10,9 +10,11 @@
 
 #include "tegula/dtype.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace tegula::oracle {
@@ -68,7 +70,10 @@ struct Rules {
   std::function<double(const Position &)> dropout;
   /// [heads], or nothing without sinks: the logit of a key with the value 0 that each row sees.
   std::vector<float> sinks;
+  /// If it becomes true, functions return early, with numbers that mean nothing.
+  std::shared_ptr<const std::atomic<bool>> abandoned = {};
 
+  bool isAbandoned() const { return abandoned != nullptr && *abandoned; }
   bool sees(const Position &position) const;
   /// Returns the sink of a head, -inf without sinks.
   double sinkOf(int64_t head) const {

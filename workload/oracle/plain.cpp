@@ -105,6 +105,8 @@ public:
     std::vector<float> o(shape_.sizeO());
     std::vector<double> lse(shape_.sizeLse());
     for (const Row &row : rows_) {
+      if (rules_.isAbandoned())
+        break;
       Softmax soft = softmax(scoresOf(row).last, sinkOf(row));
       lse[row.lse] = soft.lse;
       addOutput(&o[row.o], row, soft);
@@ -121,7 +123,8 @@ public:
     dvOfSoftmax_.resize(shape_.sizeV());
     dSinks_.resize(rules_.sinks.size());
     for (const Row &row : rows_)
-      addGradients(row);
+      if (!rules_.isAbandoned())
+        addGradients(row);
     double unit = valueUnit_ * gradientUnit_;
     return {{restored(dq_, head_, unit, dtype_), restored(dk_, head_, unit, dtype_),
              restored(dv_, value_, gradientUnit_, dtype_), restored(dSinks_, {0}, unit, f32)},

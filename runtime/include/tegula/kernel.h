@@ -69,7 +69,7 @@ public:
   const std::vector<Parameter> &parameters() const noexcept { return parameters_; }
   /// Returns the number of program instances that the device runs at the same time: its threads, or the instances that
   /// its multiprocessors hold.
-  int64_t concurrency() const noexcept { return concurrency_; }
+  virtual int64_t concurrency() const noexcept { return concurrency_; }
 
   /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters().
   /// Counters (Parameter::counter) are set to 0 first, in the order of `stream`. If the launch fails, no instance has

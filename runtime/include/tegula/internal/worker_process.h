@@ -14,6 +14,10 @@
 
 namespace tegula {
 
+/// Returns the path of a program that comes with this library: next to the library or program that contains this code,
+/// in ../bin or in ../../bin from there. If it is nowhere, returns the first of these paths.
+std::string findOwnProgram(const std::string &name);
+
 /// A running tegula-cc, or another program that answers each frame on its standard input with one. It is killed with
 /// the object, except in a forked child.
 class WorkerProcess {

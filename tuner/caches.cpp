@@ -11,7 +11,7 @@ namespace tegula::tuning {
 /// The size to assume if neither the driver nor the system tells.
 constexpr int64_t kUsualBytes = int64_t(32) << 20;
 
-int64_t cacheBytes(std::string_view target) {
+static int64_t cacheBytes(std::string_view target) {
   if (target == "cuda") {
     Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
     return gpus && !gpus->empty() ? gpus->front().l2_bytes : kUsualBytes;
@@ -20,9 +20,9 @@ int64_t cacheBytes(std::string_view target) {
   return bytes > 0 ? bytes : kUsualBytes;
 }
 
-int64_t copiesFor(int64_t cache_bytes, int64_t tensor_bytes) {
+int64_t copiesFor(std::string_view target, int64_t tensor_bytes) {
   constexpr int64_t most = 64;
-  return std::clamp<int64_t>(2 * cache_bytes / std::max<int64_t>(1, tensor_bytes) + 2, 2, most);
+  return std::clamp<int64_t>(2 * cacheBytes(target) / std::max<int64_t>(1, tensor_bytes) + 2, 2, most);
 }
 
 } // namespace tegula::tuning
