@@ -8,7 +8,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
 #define GEN_PASS_DEF_LIMITROWS

@@ -4,8 +4,6 @@
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/sm/Roles.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_EXCHANGETILES
 #include "compiler/cuda/roles/Passes.h.inc"

@@ -7,7 +7,6 @@
 #include "compiler/tile/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANROLES

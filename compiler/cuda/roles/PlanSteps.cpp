@@ -5,8 +5,6 @@
 #include "compiler/sm/Roles.h"
 #include "compiler/tile/Settings.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANSTEPS
 #include "compiler/cuda/roles/Passes.h.inc"

@@ -5,7 +5,6 @@
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ARRANGEADDITIONS

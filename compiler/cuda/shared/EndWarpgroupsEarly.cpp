@@ -8,7 +8,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ENDWARPGROUPSEARLY
