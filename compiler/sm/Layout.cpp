@@ -19,6 +19,13 @@ int64_t tegula::sm::countOf(ArrayRef<Digit> digits) {
   return count;
 }
 
+int64_t tegula::sm::countAlong(ArrayRef<Digit> digits, unsigned dim) {
+  int64_t count = 1;
+  for (const DigitAlong &digit : digitsAlong(digits, dim))
+    count *= digit.size;
+  return count;
+}
+
 Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, unsigned rank) {
   Coordinates coordinates(rank, 0);
   for (const Digit &digit : digits) {
@@ -27,6 +34,17 @@ Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, uns
     index /= digit.size;
   }
   return coordinates;
+}
+
+SmallVector<DigitAlong, 2> tegula::sm::digitsAlong(ArrayRef<Digit> digits, unsigned dim) {
+  SmallVector<DigitAlong, 2> along;
+  int64_t weight = 1;
+  for (const Digit &digit : digits) {
+    if (digit.dim == static_cast<int32_t>(dim))
+      along.push_back({weight, digit.size, digit.stride});
+    weight *= digit.size;
+  }
+  return along;
 }
 
 //===-- Types -----------------------------------------------------------------------------------------------------===//
@@ -211,16 +229,11 @@ LayoutAttr tegula::sm::ofPairs(LayoutAttr layout, unsigned columns) {
 }
 
 int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
-  int64_t threads = 1;
-  for (const Digit &digit : llvm::concat<const Digit>(layout.getLanes(), layout.getWarps()))
-    if (digit.dim == static_cast<int32_t>(dim))
-      threads *= digit.size;
-  return threads;
+  return countAlong(layout.getLanes(), dim) * countAlong(layout.getWarps(), dim);
 }
 
 bool tegula::sm::isSplitAmongWarps(RankedTensorType tile, unsigned dim) {
-  return llvm::any_of(layoutOf(tile).getWarps(),
-                      [&](const Digit &digit) { return digit.dim == static_cast<int32_t>(dim); });
+  return !digitsAlong(layoutOf(tile).getWarps(), dim).empty();
 }
 
 int64_t tegula::sm::extentOfWarp(RankedTensorType tile, unsigned dim) {

@@ -28,7 +28,9 @@ private:
 
   static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
   static int64_t registersOf(Value tile) { return sm::countOf(sm::layoutOf(typeOf(tile)).getRegisters()); }
-  static int64_t warpsAlong(RankedTensorType tile, int32_t dim);
+  static int64_t warpsAlong(RankedTensorType tile, unsigned dim) {
+    return sm::countAlong(sm::layoutOf(tile).getWarps(), dim);
+  }
 
   int64_t parts();
   void addPart(int64_t part, int64_t parts);
@@ -62,13 +64,6 @@ void Arrangement::apply() {
   Operation *product = add_.getTile().getDefiningOp();
   add_.erase();
   product->erase();
-}
-
-int64_t Arrangement::warpsAlong(RankedTensorType tile, int32_t dim) {
-  int64_t warps = 1;
-  for (const sm::Digit &digit : sm::layoutOf(tile).getWarps())
-    warps *= digit.dim == dim ? digit.size : 1;
-  return warps;
 }
 
 /// Returns the number of groups of columns in which the MMA is to be computed.

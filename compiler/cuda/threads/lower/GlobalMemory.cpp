@@ -3,7 +3,6 @@
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/tile/Tile.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -20,10 +19,10 @@ namespace {
 /// of register offsets that are inside both the view and the tile.
 class Window {
 public:
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
-      : Window(t, view, position, tile, t.place(tile).origin) {}
-  /// Addresses the window for a thread whose first element has the coordinates `origin`.
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
+  /// The window of an op that accesses a tile of a view, for a thread in this place.
+  template <class Op>
+  Window(Threads &t, Op op, RankedTensorType tile, const ThreadCoordinates &place)
+      : Window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin) {}
 
   Value address(unsigned reg);
   /// Returns an i1: true if the register holds an element of the tile that is inside the view. With `isWhole`, all
@@ -41,6 +40,8 @@ public:
   Window contiguous() const;
 
 private:
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
+
   Value bytes(Value elements) const { return t_.s.mul(t_.s.toI64(elements), view_.elementBytes()); }
   Value addressInRow(unsigned reg);
   void bound(unsigned dim);
@@ -211,26 +212,15 @@ static int64_t vectorRegisters(RankedTensorType tile) {
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
 
-/// Loads the tile element by element. If the tile is whole, most accesses need no predicate.
-static SmallVector<Value> loadTile(Threads &t, RankedTensorType tile, TypedAttr fill, Window window, bool isWhole) {
-  Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(tile.getElementType()));
-  SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
-    Value address = window.address(reg), inside = window.inside(reg, isWhole);
-    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
-  }
-  return registers;
-}
-
-/// Loads a tile `count` elements at a time.
-static SmallVector<Value> loadVectors(Threads &t, tile::LoadOp op, int64_t count, Window window) {
+/// Loads the tile, `count` elements at a time. If the tile is whole, most accesses need no predicate.
+static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, int64_t count, bool isWhole) {
   auto tile = cast<RankedTensorType>(op.getType());
   Type element = tile.getElementType();
   TypedAttr fill = op.getFillAttr();
   Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(element));
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(tile); reg += count) {
-    Value address = window.address(reg), inside = window.inside(reg);
+    Value address = window.address(reg), inside = window.inside(reg, isWhole);
     llvm::append_range(registers, t.gpu.load(element, count, address, inside, otherwise));
   }
   return registers;
@@ -250,13 +240,12 @@ static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) 
 /// Loads the tile element by element, with coordinates that take no register anywhere else.
 static void loadRarely(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
-  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, t.recomputePlace(tile).origin);
-  t.define(op, loadTile(t, tile, op.getFillAttr(), window, /*isWhole=*/false));
+  t.define(op, loadTile(t, op, Window(t, op, tile, t.recomputePlace(tile)), 1, /*isWhole=*/false));
 }
 
 static void loadInParts(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  Window window(t, op, tile, t.place(tile));
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
   const int64_t count = vectorRegisters(tile);
   bool hasPairs = count == 1 && words < registerCount(tile) && contiguousRegisters(tile, 2) > 1;
@@ -265,19 +254,15 @@ static void loadInParts(Threads &t, tile::LoadOp op) {
                             : window.isWhole();
   auto fast = [&] {
     if (count > 1)
-      return t.packed(loadVectors(t, op, count, window.contiguous()));
-    return hasPairs ? loadPairs(t, op, window.contiguous())
-                    : t.packed(loadTile(t, tile, op.getFillAttr(), window, true));
+      return t.packed(loadTile(t, op, window.contiguous(), count, /*isWhole=*/false));
+    return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, 1, /*isWhole=*/true));
   };
-  auto slow = [&] { return t.packed(loadTile(t, tile, op.getFillAttr(), window, false)); };
+  auto slow = [&] { return t.packed(loadTile(t, op, window, 1, /*isWhole=*/false)); };
   SmallVector<Type> types(words, word);
   t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
 }
 
-static LogicalResult lower(Threads &t, tile::LoadOp op) {
-  op->hasAttr(tile::rare) ? loadRarely(t, op) : loadInParts(t, op);
-  return success();
-}
+static void lower(Threads &t, tile::LoadOp op) { op->hasAttr(tile::rare) ? loadRarely(t, op) : loadInParts(t, op); }
 
 /// Returns true if each `count` registers from a multiple of this number on hold one condition.
 static bool holdForAll(ArrayRef<Value> conditions, int64_t count) {
@@ -287,11 +272,11 @@ static bool holdForAll(ArrayRef<Value> conditions, int64_t count) {
   return true;
 }
 
-static LogicalResult lower(Threads &t, tile::StoreOp op) {
+static void lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
+  Window window(t, op, tile, place);
   ArrayRef<Value> elements = t.registers(op.getTile());
   ArrayRef<Value> conditions = op.getCondition() ? t.registers(op.getCondition()) : ArrayRef<Value>();
   auto store = [&](Window window, size_t count) {
@@ -305,7 +290,6 @@ static LogicalResult lower(Threads &t, tile::StoreOp op) {
     t.either(window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
   else
     store(window, 1);
-  return success();
 }
 
 //===-- Atomic addition ------------------------------------------------------------------------------------------===//
@@ -322,15 +306,14 @@ static void addTile(Threads &t, Value tile, Window window, size_t count, bool is
 /// else.
 static void addRarely(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type, t.recomputePlace(type).origin);
-  addTile(t, op.getTile(), window, 1, /*isWhole=*/false);
+  addTile(t, op.getTile(), Window(t, op, type, t.recomputePlace(type)), 1, /*isWhole=*/false);
 }
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
 static void addInParts(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
+  Window window(t, op, type, t.place(type));
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
   int64_t count = hasVectors ? contiguousRegisters(type, 4) : 1;
   Value isWhole = window.isWhole();
@@ -390,17 +373,16 @@ Value ThreadProgram::entry(Value view, Value at) {
   return t_.s.toIndex(t_.gpu.load(t_.b.getI32Type(), target.address, target.inside, t_.s.i32(0)));
 }
 
-static LogicalResult lower(Threads &t, tile::GatherOp op) {
+static void lower(Threads &t, tile::GatherOp op) {
   View view = t.view(op.getView());
   Type type = getElementTypeOrSelf(op.getType());
-  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(type));
+  Value otherwise = t.zero(type);
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < t.registers(op.getIndices().front()).size(); ++reg) {
     Target target = targetOf(t, view, op.getIndices(), reg);
     registers.push_back(t.gpu.load(type, target.address, target.inside, otherwise));
   }
   t.define(op, registers);
-  return success();
 }
 
 /// Calls `put` with each element of the tile, its address, and an i1: true if this thread writes the element.
@@ -416,16 +398,14 @@ static void atTargets(Threads &t, Value source, Value ofView, ValueRange indices
   }
 }
 
-static LogicalResult lower(Threads &t, tile::ScatterOp op) {
+static void lower(Threads &t, tile::ScatterOp op) {
   atTargets(t, op.getTile(), op.getView(), op.getIndices(),
             [&](Value element, Value address, Value writes) { t.gpu.store(element, address, writes); });
-  return success();
 }
 
-static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
+static void lower(Threads &t, tile::ScatterAddOp op) {
   atTargets(t, op.getTile(), op.getView(), op.getIndices(),
             [&](Value element, Value address, Value writes) { t.gpu.atomicAdd(element, address, writes); });
-  return success();
 }
 
 void cuda::addGlobalMemoryLowerings(Lowerings &known) {

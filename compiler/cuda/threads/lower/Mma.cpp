@@ -82,10 +82,8 @@ private:
   /// Returns an element of the lhs, or 0 if the register is padding along k.
   Value lhsElement(int64_t reg) {
     Value element = t.registers(op.getLhs())[reg];
-    Value inside = t.inside(cast<RankedTensorType>(op.getLhs().getType()), reg, 1);
-    if (!inside)
-      return element;
-    return t.s.select(inside, element, arith::ConstantOp::create(t.b, t.b.getZeroAttr(element.getType())));
+    return t.insideOr(cast<RankedTensorType>(op.getLhs().getType()), reg, 1, element,
+                      t.b.getZeroAttr(element.getType()));
   }
 
   /// Multiplies the fragments of all rows by the two n8 blocks of a column.
@@ -179,8 +177,7 @@ private:
 SmallVector<Value> cuda::initialSums(Threads &t, sm::MmaOp op) {
   if (op.getAcc())
     return SmallVector<Value>(t.registers(op.getAcc()));
-  Value zero = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
-  return SmallVector<Value>(registerCount(op.getResult().getType()), zero);
+  return SmallVector<Value>(registerCount(op.getResult().getType()), t.zero(t.b.getF32Type()));
 }
 
 static Type elementOf(Type operand) {
