@@ -3,6 +3,7 @@
 
 #include "compiler/cuda/layouts/TensorProducts.h"
 #include "compiler/sm/Elements.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -298,11 +299,8 @@ static bool isLeftInRegisters(tile::StoreOp store) {
 
 /// Returns true if a loop loads matrices to registers, in addition to the results of its MMAs.
 static bool loadsMatricesInLoops(func::FuncOp function) {
-  WalkResult search = function.walk([](tile::LoadOp load) {
-    const bool found = hasLoopAround(load) && load.getResult().getType().getRank() == 2;
-    return found ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return tile::anyOp(
+      function, [](tile::LoadOp load) { return hasLoopAround(load) && load.getResult().getType().getRank() == 2; });
 }
 
 /// Returns true if each warp shall store its own rows, without waiting for other warps. Outside loops this pays only if

@@ -3,6 +3,7 @@
 
 #include "compiler/sm/Layout.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -105,9 +106,7 @@ void Arrangement::addPart(int64_t part, int64_t parts) {
 namespace {
 struct ArrangeAdditions : cuda::impl::ArrangeAdditionsBase<ArrangeAdditions> {
   void runOnOperation() override {
-    SmallVector<tile::AtomicAddOp> additions;
-    getOperation()->walk([&](tile::AtomicAddOp add) { additions.push_back(add); });
-    for (tile::AtomicAddOp add : additions)
+    for (auto add : tile::allOps<tile::AtomicAddOp>(*getOperation()))
       Arrangement(add).apply();
   }
 };

@@ -3,6 +3,7 @@
 
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,13 +60,12 @@ static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
 /// Returns true if no loop inside loads, copies or receives tiles in shared memory. Such an inner loop needs the memory
 /// more.
 static bool isInnermost(scf::ForOp loop) {
-  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+  return !tile::anyOp(*loop.getBody(), [&](Operation *op) {
     auto inner = op->getParentOfType<scf::ForOp>();
     const bool fills =
         isa<sm::CopyInOp, sm::ConsumerWaitOp>(op) || (isa<sm::LoadSharedOp>(op) && op->getParentOp() == inner);
-    return fills && inner != loop ? WalkResult::interrupt() : WalkResult::advance();
+    return fills && inner != loop;
   });
-  return !result.wasInterrupted();
 }
 
 //===-- The pipeline ---------------------------------------------------------------------------------------------===//
@@ -179,12 +179,7 @@ private:
 struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
   void runOnOperation() override {
     const int64_t stages = tile::scheduleOf(getOperation()).num_stages;
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) {
-      if (isInnermost(loop))
-        loops.push_back(loop);
-    });
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : tile::allOps(getOperation(), isInnermost))
       if (SmallVector<sm::LoadSharedOp> fetches = loadsAhead(loop); !fetches.empty())
         Pipeline(loop, std::move(fetches), stages).build();
   }

@@ -2,6 +2,7 @@
 // Lowering of reductions, which combine elements within a thread, then between lanes, then between warps, and of
 // tile.any.
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/tile/Walks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -162,11 +163,9 @@ static bool findBranches(Value condition, SetVector<Operation *> &branches) {
 
 /// Returns true if one warp may execute the branch while others do not.
 static bool isBranchOfWarps(Operation *branch) {
-  WalkResult search = branch->walk([](Operation *inside) {
-    const bool isAlone = !sm::meetsOtherWarps(inside) && sm::onlyReads(inside);
-    return inside->getNumRegions() || isAlone ? WalkResult::advance() : WalkResult::interrupt();
+  return !tile::anyOp(*branch, [](Operation *inside) {
+    return inside->getNumRegions() == 0 && (sm::meetsOtherWarps(inside) || !sm::onlyReads(inside));
   });
-  return !search.wasInterrupted();
 }
 
 /// Returns the warp digits of a tile for its first dimension, the rows. Digits of other dimensions count as replicas.
