@@ -89,22 +89,27 @@ static LayoutAttr makeLayout(MLIRContext *context, ArrayRef<Digit> registers, Ar
 
 static Digit replicasOf(int64_t size) { return {Digit::replicas, size, 0}; }
 
+/// Returns the layout of fragments of mma: each warp has `rows` x `columns` blocks of 16 x 16. From one block to the
+/// block below it are `rowStride` rows.
+static LayoutAttr fragments(MLIRContext *context, int64_t rows, int64_t columns, int64_t rowStride,
+                            ArrayRef<Digit> warps) {
+  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, rowStride}}, {{1, 4, 2}, {0, 8, 1}},
+                    warps);
+}
+
 LayoutAttr tegula::sm::accumulatorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
-                    {{0, warps_m, 16 * rows}, {1, warps_n, 16 * columns}});
+  return fragments(context, rows, columns, 16, {{0, warps_m, 16 * rows}, {1, warps_n, 16 * columns}});
 }
 
 LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(k, 16);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
-                    {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
+  return fragments(context, rows, columns, 16, {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
 }
 
 LayoutAttr tegula::sm::warpgroupLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16 * warps_m}},
-                    {{1, 4, 2}, {0, 8, 1}}, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
+  return fragments(context, rows, columns, 16 * warps_m, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
 }
 
 LayoutAttr tegula::sm::tensorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps) {

@@ -1191,7 +1191,10 @@ def Sm_AwaitOp : Sm_Op<"await", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]>
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
   let results = (outs Optional<Sm_Tile>:$result);
   let builders = [OpBuilder<(ins "::mlir::Value":$handle)>];
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = [{
+    custom<Reads>($reads) $handle (`pending` $pending^)? attr-dict `:` qualified(type($handle))
+    custom<AwaitedTile>(type($result), ref(type($handle)), ref($reads))
+  }];
   let hasVerifier = 1;
 }
 

@@ -350,37 +350,6 @@ void AwaitOp::build(OpBuilder &, OperationState &state, Value handle) {
   state.addTypes(cast<InflightType>(handle.getType()).getTile());
 }
 
-ParseResult AwaitOp::parse(OpAsmParser &parser, OperationState &state) {
-  OpAsmParser::UnresolvedOperand handle;
-  InflightType type;
-  int64_t pending = 0;
-  Builder &b = parser.getBuilder();
-  const bool reads = succeeded(parser.parseOptionalKeyword("reads"));
-  if (parser.parseOperand(handle))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("pending"))) {
-    if (parser.parseInteger(pending))
-      return failure();
-    state.addAttribute(getPendingAttrName(state.name), b.getI64IntegerAttr(pending));
-  }
-  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColonType(type) ||
-      parser.resolveOperand(handle, type, state.operands))
-    return failure();
-  if (reads)
-    state.addAttribute(getReadsAttrName(state.name), b.getUnitAttr());
-  else
-    state.addTypes(type.getTile());
-  return success();
-}
-
-void AwaitOp::print(OpAsmPrinter &printer) {
-  printer << (getReads() ? " reads " : " ") << getHandle();
-  if (getPending())
-    printer << " pending " << *getPending();
-  printer.printOptionalAttrDict((*this)->getAttrs(), {getReadsAttrName(), getPendingAttrName()});
-  printer << " : " << getHandle().getType();
-}
-
 LogicalResult AwaitOp::verify() {
   if (getReads() != (getNumResults() == 0))
     return emitOpError("has a tile as its result unless it waits for reads only");
