@@ -16,7 +16,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using sm::Step;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 //===-- The list of a schedule ------------------------------------------------------------------------------------===//
 

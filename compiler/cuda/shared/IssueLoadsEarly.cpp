@@ -28,37 +28,19 @@ static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
   return slice;
 }
 
-/// Moves ops to the start of a block, in the order of the calls.
-namespace {
-class BlockStart {
-public:
-  explicit BlockStart(Block &block) : block_(block) {}
-
-  void move(Operation *op) {
-    if (!moved_.insert(op))
-      return;
-    if (moved_.size() > 1)
-      op->moveAfter(moved_[moved_.size() - 2]);
-    else if (op != &block_.front())
-      op->moveBefore(&block_.front());
-  }
-
-private:
-  Block &block_;
-  SetVector<Operation *> moved_;
-};
-} // namespace
-
+/// Moves the loads of a block, and what they are computed from, to its start.
 static void issueEarly(Block &iteration) {
-  BlockStart start(iteration);
-  for (tile::LoadOp load : llvm::make_early_inc_range(iteration.getOps<tile::LoadOp>())) {
+  SetVector<Operation *> early;
+  for (auto load : iteration.getOps<tile::LoadOp>()) {
     FailureOr<SetVector<Operation *>> operands = movableOperands(load);
     if (!tile::isReadOnly(load.getView()) || failed(operands))
       continue;
-    for (Operation *op : *operands)
-      start.move(op);
-    start.move(load);
+    early.insert_range(*operands);
+    early.insert(load);
   }
+  for (Operation *op : llvm::reverse(early))
+    if (op != &iteration.front())
+      op->moveBefore(&iteration.front());
 }
 
 namespace {

@@ -9,7 +9,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 using Number = LoopGraph::Number;
 
 Anchors cuda::anchorsOf(scf::ForOp loop) {

@@ -7,7 +7,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 using Number = LoopGraph::Number;
 
 /// Returns the store that ends the turn with which `steps` begin, or null if an MMA ends it.
