@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
+#include "compiler/sm/Slices.h"
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace tegula::cuda {
@@ -14,28 +14,15 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// Returns the ops of `load`'s block that it is computed from, operands first. Fails if one of them cannot move to the
-/// start of the block.
-static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getBlock() == load->getBlock(); };
-  bool found = succeeded(getBackwardSlice(load.getOperation(), &slice, options));
-  auto movable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
-  if (!found || !llvm::all_of(slice, movable))
-    return failure();
-  return slice;
-}
-
-/// Moves the loads of a block, and what they are computed from, to its start.
+/// Moves the loads of a block that may move, and what they are computed from, to its start.
 static void issueEarly(Block &iteration) {
+  auto isMovable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
   SetVector<Operation *> early;
   for (auto load : iteration.getOps<tile::LoadOp>()) {
-    FailureOr<SetVector<Operation *>> operands = movableOperands(load);
-    if (!tile::isReadOnly(load.getView()) || failed(operands))
+    const SetVector<Operation *> operands = sm::sliceOf(load->getOperands(), &iteration);
+    if (!tile::isReadOnly(load.getView()) || !llvm::all_of(operands, isMovable))
       continue;
-    early.insert_range(*operands);
+    early.insert_range(operands);
     early.insert(load);
   }
   for (Operation *op : llvm::reverse(early))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
+#include "compiler/sm/Slices.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Settings.h"
 #include "compiler/tile/Walks.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,18 +21,8 @@ using namespace mlir;
 using namespace tegula;
 
 using LocBuilder = ImplicitLocOpBuilder;
-/// Ops of a loop's body, operands first.
-using Slice = SetVector<Operation *>;
 
 //===-- Loads that can run ahead ---------------------------------------------------------------------------------===//
-
-/// Adds to `slice` the ops of the loop's body that the operands of `op` are computed from.
-static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [body = loop.getBody()](Operation *operand) { return operand->getBlock() == body; };
-  return getBackwardSlice(op, &slice, options);
-}
 
 /// Returns true if no operand of `op` is a value that the loop carries.
 static bool isIndependent(Operation *op, scf::ForOp loop) {
@@ -40,16 +30,10 @@ static bool isIndependent(Operation *op, scf::ForOp loop) {
                        [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
 }
 
-static bool isScalarAndPure(Operation *op) {
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
-}
-
 static bool canRunAhead(sm::LoadSharedOp fetch, scf::ForOp loop) {
-  Slice slice;
   return fetch.getType().getPanel() != 0 && tile::isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
-         succeeded(addOperands(fetch, loop, slice)) &&
-         llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
+         llvm::all_of(sm::sliceOf(fetch->getOperands(), loop.getBody()),
+                      [&](Operation *op) { return sm::isPureScalar(op) && isIndependent(op, loop); });
 }
 
 static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
@@ -78,7 +62,7 @@ public:
 
   void build() {
     for (sm::LoadSharedOp fetch : loads_)
-      (void)addOperands(fetch, loop_, slice_);
+      slice_.insert_range(sm::sliceOf(fetch->getOperands(), loop_.getBody()));
     LocBuilder b(loop_.getLoc(), loop_);
     makeRings(b);
     SmallVector<Value> first;
@@ -172,7 +156,7 @@ private:
   scf::ForOp loop_;
   SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
-  Slice slice_;
+  SetVector<Operation *> slice_; ///< What the loads are computed from in an iteration, operands first.
   SmallVector<Value> rings_;
 };
 
