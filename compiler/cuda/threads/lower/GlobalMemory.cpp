@@ -13,6 +13,11 @@ using Compare = Scalars::Compare;
 
 //===-- Window ---------------------------------------------------------------------------------------------------===//
 
+static bool isNotNegative(Value x) {
+  APInt value;
+  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
+}
+
 namespace {
 
 /// The part of a view that a tile covers, as one thread addresses it: one 64-bit address and, per dimension, the range
@@ -24,29 +29,127 @@ public:
   Window(Threads &t, Op op, RankedTensorType tile, const ThreadCoordinates &place)
       : Window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin) {}
 
-  Value address(unsigned reg);
+  Value address(unsigned reg) {
+    Value inRow = addressInRow(reg);
+    if (!view_.pages)
+      return inRow;
+    const tile::IndexPlace &place = placeInPages(registerOffset(tile_, reg)[0]);
+    return t_.s.add(inRow, bytes(t_.s.add(place.toPage, place.distance)));
+  }
+
   /// Returns an i1: true if the register holds an element of the tile that is inside the view. With `isWhole`, all
   /// elements of the tile are known to be inside the view. Null if the result is true in all threads.
-  Value inside(unsigned reg, bool isWhole = false);
+  Value inside(unsigned reg, bool isWhole = false) {
+    if (isWhole)
+      return t_.inside(tile_, reg);
+    Value inside;
+    for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
+      inside = t_.s.both(inside, insideAlong(dim, offset));
+    return inside;
+  }
+
   /// Returns an i1: true if all of the tile is inside the view. All threads have the same result.
-  Value isWhole() const;
+  Value isWhole() const {
+    if (view_.pages)
+      return t_.s.i1(false);
+    Value isWhole;
+    for (auto [dim, at] : llvm::enumerate(position_))
+      isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
+    return isWhole;
+  }
+
   /// Returns an i1: true if each `count` elements of the tile along its last dimension, from a multiple of `count` on,
   /// are contiguous in memory and aligned to their total size. All threads have the same result.
-  Value isContiguous(int64_t count) const;
+  Value isContiguous(int64_t count) const {
+    Scalars &s = t_.s;
+    if (view_.isInPages(position_.size() - 1))
+      return s.i1(false);
+    Value inBytes = view_.base;
+    for (Value stride : ArrayRef(strideBytes_).drop_back())
+      inBytes = s.bitOr(inBytes, stride);
+    if (view_.pages)
+      inBytes = s.bitOr(inBytes, s.bitOr(bytes(view_.strides[0]), bytes(view_.pages->stride)));
+    Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
+    Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
+    return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
+  }
+
   /// Returns an i1: true if isContiguous is, and each of these `count` elements are either all inside the view or all
   /// outside. All threads have the same result.
-  Value isDivisible(int64_t count) const;
+  Value isDivisible(int64_t count) const {
+    Scalars &s = t_.s;
+    Value endsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(view_.sizes.back()), count), 0);
+    return s.both(isContiguous(count), endsAtMultiple);
+  }
+
   /// Returns the window for a branch in which isContiguous is true.
-  Window contiguous() const;
+  Window contiguous() const {
+    Window window = *this;
+    window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
+    return window;
+  }
 
 private:
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
+      : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
+    Scalars &s = t.s;
+    low_.resize(position_.size());
+    high_.resize(position_.size());
+    for (auto [dim, at] : llvm::enumerate(position_)) {
+      strideBytes_.push_back(view.isInPages(dim) ? s.i64(0) : bytes(view.strides[dim]));
+      base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
+    }
+  }
 
   Value bytes(Value elements) const { return t_.s.mul(t_.s.toI64(elements), view_.elementBytes()); }
-  Value addressInRow(unsigned reg);
-  void bound(unsigned dim);
-  Value insideAlong(unsigned dim, int64_t offset);
-  const tile::IndexPlace &placeInPages(int64_t offset);
+
+  /// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
+  Value addressInRow(unsigned reg) {
+    if (Value known = addresses_.lookup(reg))
+      return known;
+    const sm::Digit *last = nullptr;
+    unsigned weight = 1, step = 0;
+    for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
+      if (reg / weight % digit.size != 0) {
+        last = &digit;
+        step = weight;
+      }
+      weight *= digit.size;
+    }
+    Value address = last ? t_.s.add(addressInRow(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
+    return addresses_[reg] = address;
+  }
+
+  void bound(unsigned dim) {
+    Scalars &s = t_.s;
+    Value at = position_[dim], origin = origin_[dim];
+    auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
+    low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
+    high_[dim] = distance(view_.sizes[dim]);
+  }
+
+  Value insideAlong(unsigned dim, int64_t offset) {
+    if (!high_[dim])
+      bound(dim);
+    Value &inside = insideAlong_[{dim, offset}];
+    if (!inside) {
+      inside = t_.s.compare(Compare::sgt, high_[dim], offset);
+      if (low_[dim])
+        inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
+      if (view_.isInPages(dim))
+        inside = t_.s.both(inside, placeInPages(offset).isInside);
+    }
+    return inside;
+  }
+
+  /// Returns the place of the thread's row with this register offset.
+  const tile::IndexPlace &placeInPages(int64_t offset) {
+    tile::IndexPlace &place = placesInPages_[offset];
+    ThreadProgram program(t_);
+    if (!place.isInside)
+      place = view_.placeOf(t_.s, 0, t_.s.add(t_.s.add(position_[0], t_.s.toIndex(origin_[0])), offset), program);
+    return place;
+  }
 
   Threads &t_;
   View view_;
@@ -63,122 +166,6 @@ private:
 };
 
 } // namespace
-
-static bool isNotNegative(Value x) {
-  APInt value;
-  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
-}
-
-Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
-    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
-  Scalars &s = t.s;
-  low_.resize(position_.size());
-  high_.resize(position_.size());
-  for (auto [dim, at] : llvm::enumerate(position_)) {
-    strideBytes_.push_back(view.isInPages(dim) ? s.i64(0) : bytes(view.strides[dim]));
-    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
-  }
-}
-
-Value Window::isWhole() const {
-  if (view_.pages)
-    return t_.s.i1(false);
-  Value isWhole;
-  for (auto [dim, at] : llvm::enumerate(position_))
-    isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
-  return isWhole;
-}
-
-void Window::bound(unsigned dim) {
-  Scalars &s = t_.s;
-  Value at = position_[dim], origin = origin_[dim];
-  auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
-  low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
-  high_[dim] = distance(view_.sizes[dim]);
-}
-
-/// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
-Value Window::addressInRow(unsigned reg) {
-  if (Value known = addresses_.lookup(reg))
-    return known;
-  const sm::Digit *last = nullptr;
-  unsigned weight = 1, step = 0;
-  for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
-    if (reg / weight % digit.size != 0) {
-      last = &digit;
-      step = weight;
-    }
-    weight *= digit.size;
-  }
-  Value address = last ? t_.s.add(addressInRow(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
-  return addresses_[reg] = address;
-}
-
-Value Window::address(unsigned reg) {
-  Value inRow = addressInRow(reg);
-  if (!view_.pages)
-    return inRow;
-  const tile::IndexPlace &place = placeInPages(registerOffset(tile_, reg)[0]);
-  return t_.s.add(inRow, bytes(t_.s.add(place.toPage, place.distance)));
-}
-
-/// Returns the place of the thread's row with this register offset.
-const tile::IndexPlace &Window::placeInPages(int64_t offset) {
-  tile::IndexPlace &place = placesInPages_[offset];
-  ThreadProgram program(t_);
-  if (!place.isInside)
-    place = view_.placeOf(t_.s, 0, t_.s.add(t_.s.add(position_[0], t_.s.toIndex(origin_[0])), offset), program);
-  return place;
-}
-
-Value Window::insideAlong(unsigned dim, int64_t offset) {
-  if (!high_[dim])
-    bound(dim);
-  Value &inside = insideAlong_[{dim, offset}];
-  if (!inside) {
-    inside = t_.s.compare(Compare::sgt, high_[dim], offset);
-    if (low_[dim])
-      inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
-    if (view_.isInPages(dim))
-      inside = t_.s.both(inside, placeInPages(offset).isInside);
-  }
-  return inside;
-}
-
-Value Window::inside(unsigned reg, bool isWhole) {
-  if (isWhole)
-    return t_.inside(tile_, reg);
-  Value inside;
-  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
-    inside = t_.s.both(inside, insideAlong(dim, offset));
-  return inside;
-}
-
-Value Window::isContiguous(int64_t count) const {
-  Scalars &s = t_.s;
-  if (view_.isInPages(position_.size() - 1))
-    return s.i1(false);
-  Value inBytes = view_.base;
-  for (Value stride : ArrayRef(strideBytes_).drop_back())
-    inBytes = s.bitOr(inBytes, stride);
-  if (view_.pages)
-    inBytes = s.bitOr(inBytes, s.bitOr(bytes(view_.strides[0]), bytes(view_.pages->stride)));
-  Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
-  Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
-  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
-}
-
-Value Window::isDivisible(int64_t count) const {
-  Scalars &s = t_.s;
-  Value endsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(view_.sizes.back()), count), 0);
-  return s.both(isContiguous(count), endsAtMultiple);
-}
-
-Window Window::contiguous() const {
-  Window window = *this;
-  window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
-  return window;
-}
 
 /// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
 /// multiple of this number on: a power of two, at most `most`. The number divides the last dimension, so that such

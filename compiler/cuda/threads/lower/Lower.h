@@ -17,10 +17,12 @@ public:
   template <class... Ops, class Function> void add(Function lower) {
     auto one = [&]<class Op>(Op *) {
       functions_[mlir::TypeID::get<Op>()] = [lower](Threads &t, mlir::Operation *op) -> mlir::LogicalResult {
-        if constexpr (!std::is_void_v<decltype(lower(t, mlir::cast<Op>(op)))>)
+        if constexpr (std::is_void_v<decltype(lower(t, mlir::cast<Op>(op)))>) {
+          lower(t, mlir::cast<Op>(op));
+          return mlir::success();
+        } else {
           return lower(t, mlir::cast<Op>(op));
-        lower(t, mlir::cast<Op>(op));
-        return mlir::success();
+        }
       };
     };
     (one(static_cast<Ops *>(nullptr)), ...);
