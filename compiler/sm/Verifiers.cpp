@@ -82,6 +82,12 @@ SharedType SharedType::slot() const {
   return SharedType::get(getContext(), getShape().drop_front(), getElementType(), getPanel());
 }
 
+SharedType SharedType::ring(int64_t slots) const {
+  SmallVector<int64_t> shape{slots};
+  llvm::append_range(shape, getShape());
+  return SharedType::get(getContext(), shape, getElementType(), getPanel());
+}
+
 /// Returns the size of a tile without padding.
 static int64_t denseBytes(ArrayRef<int64_t> shape, int64_t elementBytes) {
   return std::accumulate(shape.begin(), shape.end(), elementBytes, std::multiplies<>());
@@ -99,11 +105,7 @@ int64_t SharedType::bytes() const {
                        : llvm::alignTo(denseBytes(getShape(), elementBytes()), kTileAlignment);
 }
 
-SharedType ChannelType::ring() const {
-  SmallVector<int64_t> shape{getSlots()};
-  llvm::append_range(shape, getTile().getShape());
-  return SharedType::get(getContext(), shape, getTile().getElementType(), getTile().getPanel());
-}
+SharedType ChannelType::ring() const { return getTile().ring(getSlots()); }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, SharedType) {
   return slots > 0 ? success() : emitError() << "a channel of " << slots << " slots; legal are 1 and more";

@@ -38,7 +38,7 @@ static sm::LoadSharedOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
 static void readBack(tile::LoadOp load, Value shared) {
   if (!load.use_empty()) {
     OpBuilder b(load);
-    load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared, false).getResult());
+    load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared).getResult());
   }
   load.erase();
 }

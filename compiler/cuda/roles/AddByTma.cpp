@@ -149,14 +149,14 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   static Value makeBuffer(tile::AtomicAddOp add) {
     LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
-    return sm::AllocOp::create(b, sm::additionBuffer(add.getTile().getType()), IntegerAttr());
+    return sm::AllocOp::create(b, sm::additionBuffer(add.getTile().getType()));
   }
 
   /// Lets each warp start the additions of what it has written to the buffer.
   static void addByWarps(tile::AtomicAddOp add, Value buffer) {
     branch(add, /*byRole=*/false, [&](LocBuilder &b) {
       auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
-      sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
+      sm::TmaStoreWaitOp::create(b, buffer);
       sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
       auto byTma = sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()),
                                         sm::limitOfColumns(add.getTile().getType()), tile::rootOf(add.getView()),

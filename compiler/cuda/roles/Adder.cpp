@@ -120,7 +120,7 @@ private:
   void start(Value tile, const Words &words) {
     RankedTensorType type = add_.getTile().getType();
     sm::TmaAddOp::create(b_, tile, sm::layoutOf(type), sm::limitOfColumns(type), tensor_, words.coordinates);
-    sm::TmaStoreWaitOp::create(b_, tile, IntegerAttr());
+    sm::TmaStoreWaitOp::create(b_, tile);
     sm::BarrierOp::create(b_, /*warp=*/true);
     release();
   }
@@ -184,7 +184,7 @@ static sm::RoleRef addRole(sm::RolesOp roles) {
 sm::ChannelOp cuda::makeChannelToAdder(tile::AtomicAddOp add) {
   LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
   auto type = sm::ChannelType::get(b.getContext(), /*slots=*/1, sm::additionBuffer(add.getTile().getType()));
-  Value ring = sm::AllocOp::create(b, type.ring(), IntegerAttr());
+  Value ring = sm::AllocOp::create(b, type.ring());
   return sm::ChannelOp::create(b, type, ring, sm::roleOf(add)->name(), b.getStrArrayAttr(kAdd),
                                /*per_warpgroup=*/false, /*by_barriers=*/true, b.getI64IntegerAttr(Words::count(add)),
                                /*first_barrier=*/IntegerAttr());

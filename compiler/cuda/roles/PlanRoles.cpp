@@ -135,7 +135,7 @@ private:
 
   int64_t ringBytes(Operation *op, sm::SharedType tile) const {
     Loop loop = loopOf(op);
-    return sm::ChannelType::get(op->getContext(), loop ? slotsOf(loop) : 1, tile).ring().bytes();
+    return tile.ring(loop ? slotsOf(loop) : 1).bytes();
   }
 
   //===-- Loads ---------------------------------------------------------------------------------------------------===//

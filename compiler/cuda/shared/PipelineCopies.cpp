@@ -64,7 +64,8 @@ public:
     for (sm::LoadSharedOp fetch : loads_)
       slice_.insert_range(sm::sliceOf(fetch->getOperands(), loop_.getBody()));
     LocBuilder b(loop_.getLoc(), loop_);
-    makeRings(b);
+    for (sm::LoadSharedOp fetch : loads_)
+      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), fetch.getType().ring(stages_)));
     SmallVector<Value> first;
     for (int64_t stage = 0; stage + 1 < stages_; ++stage)
       first.push_back(copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage)));
@@ -85,16 +86,6 @@ private:
   Value ahead(LocBuilder &b, Value variable, int64_t iterations) {
     Value distance = b.createOrFold<arith::MulIOp>(loop_.getStep(), integer(b, variable.getType(), iterations));
     return b.createOrFold<arith::AddIOp>(variable, distance);
-  }
-
-  void makeRings(LocBuilder &b) {
-    for (sm::LoadSharedOp fetch : loads_) {
-      sm::SharedType tile = fetch.getType();
-      SmallVector<int64_t> shape{stages_};
-      llvm::append_range(shape, tile.getShape());
-      auto ring = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
-      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), ring, IntegerAttr()));
-    }
   }
 
   /// Emits the copies of the iteration at `variable`, guarded by a test that there is such an iteration, and their
@@ -126,8 +117,6 @@ private:
     return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
   }
 
-  static void waitFor(LocBuilder &b, Value copies) { sm::WaitOp::create(b, copies, /*pending=*/IntegerAttr()); }
-
   /// Emits the wait for the tiles of the iteration, and the copies of a later iteration. They go to the slot that the
   /// previous iteration has read. A ring of one slot is filled for the iteration itself. Then replaces the loads by
   /// slots. The loop carries the commit groups in flight, the oldest first, and the slot of the iteration. Returns
@@ -137,11 +126,11 @@ private:
     SmallVector<Value> groups(carried.drop_back());
     Value slot = carried.back();
     if (stages_ > 1)
-      waitFor(b, groups.front());
+      sm::WaitOp::create(b, groups.front());
     Value variable = b.createOrFold<arith::AddIOp>(loop_.getInductionVar(), distance);
     groups.push_back(copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1)));
     if (stages_ == 1)
-      waitFor(b, groups.front());
+      sm::WaitOp::create(b, groups.front());
     for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
       b.setInsertionPoint(fetch);
       fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());

@@ -114,7 +114,7 @@ static void waitBefore(Operation *op, Value buffer) {
   if (before && before.getShared() == buffer)
     return;
   OpBuilder b(op);
-  sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer, /*pending=*/IntegerAttr());
+  sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer);
 }
 
 /// Returns true if the store may have started before the write, such as in an earlier iteration.

@@ -215,7 +215,7 @@ static void readIfLoaded(LocBuilder &b, sm::LoadSharedOp fetch, tile::LoadOp loa
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, load.getResult());
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, sm::ReadOp::create(b, load.getType(), fetch, /*reshaped=*/false).getResult());
+  scf::YieldOp::create(b, sm::ReadOp::create(b, load.getType(), fetch).getResult());
 }
 
 sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
@@ -231,7 +231,7 @@ sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
     if (isMatrix || isZeroFilled(read)) {
-      auto ofLanes = sm::ReadOp::create(b, type, fetch, /*reshaped=*/false);
+      auto ofLanes = sm::ReadOp::create(b, type, fetch);
       tile::inheritAttributes(ofLanes, read, {kRole});
       read.replaceAllUsesWith(ofLanes.getResult());
       read.erase();

@@ -247,8 +247,8 @@ static void copyDividedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCo
   for (auto [group, ofLane] : llvm::enumerate(ofLanes)) {
     const int64_t first = static_cast<int64_t>(group) * sm::kWarpSize, count = std::min(boxes - first, sm::kWarpSize);
     t.repeat(t.s.i32(0), t.s.i32(count), 1, [&, box = ofLane](Value lane) mutable {
-      for (Value &coordinate :
-           MutableArrayRef(box).slice(1, sm::kCoordinatesOfEnd)) // Its row, and the end of its rows.
+      // Its row, and the end of its rows.
+      for (Value &coordinate : MutableArrayRef(box).slice(1, sm::kCoordinatesOfEnd))
         coordinate = t.gpu.ofLane(coordinate, lane);
       Value place = t.s.mul(t.s.add(lane, first), rows * sm::kPanelBytes);
       t.byOneLane([&] { forEachBox(t, slot.type, t.s.add(slot.address, place), {box}, rows, copy); });
