@@ -145,7 +145,7 @@ private:
   scf::ForOp loop_;
   SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
-  SetVector<Operation *> slice_; ///< What the loads are computed from in an iteration, operands first.
+  SetVector<Operation *> slice_; ///< The ops of an iteration that the loads are computed from, operands first.
   SmallVector<Value> rings_;
 };
 
