@@ -93,15 +93,15 @@ void tegula::registerTegulaDialects(DialectRegistry &registry) {
 void tegula::registerTegulaPasses() {
   registerCanonicalizerPass();
   registerCSEPass();
-  cpu::registerPasses();
-  cuda::registerLayoutsPasses();
-  cuda::registerRolesPasses();
-  cuda::registerSchedulePasses();
-  cuda::registerSharedPasses();
-  cuda::registerThreadsPasses();
-  debug::registerPasses();
-  simplify::registerPasses();
-  simt::registerPasses();
+  cpu::registerCpuPasses();
+  cuda::registerCudaLayoutsPasses();
+  cuda::registerCudaRolesPasses();
+  cuda::registerCudaSchedulePasses();
+  cuda::registerCudaSharedPasses();
+  cuda::registerCudaThreadsPasses();
+  debug::registerDebugPasses();
+  simplify::registerSimplifyPasses();
+  simt::registerSimtPasses();
   for (llvm::StringRef target : targetNames())
     for (const MlirPhase &phase : mlirPhases(target))
       PassPipelineRegistration<>((target + "-" + phase.name).str(), phase.summary, phase.build);

@@ -2,22 +2,15 @@
 // Passes of the cpu target; Passes.td says what each does.
 #pragma once
 
-#include <memory>
-
-namespace mlir {
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::cpu {
 
-std::unique_ptr<mlir::Pass> createPlanBuffers();
-std::unique_ptr<mlir::Pass> createLowerToLoops();
-
-std::unique_ptr<mlir::Pass> createApproximateMath();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/cpu/Passes.h.inc"
 
 void buildPlanPipeline(mlir::OpPassManager &passes);
 void buildLoopsPipeline(mlir::OpPassManager &passes);
-void registerPasses();
 
 } // namespace tegula::cpu

@@ -6,10 +6,6 @@
 #include "mlir/Transforms/Passes.h"
 
 namespace tegula::cpu {
-#define GEN_PASS_REGISTRATION
-#include "compiler/cpu/Passes.h.inc"
-
-void registerPasses() { registerCpuPasses(); }
 
 void buildPlanPipeline(mlir::OpPassManager &passes) { passes.addNestedPass<mlir::func::FuncOp>(createPlanBuffers()); }
 

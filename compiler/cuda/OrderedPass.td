@@ -6,6 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 class OrderedPass<string flag, string operation = ""> : Pass<flag, operation> {
+  let dependentDialects = ["::tegula::sm::SmDialect"];
   /// Names of ops and attributes that the pass works on, and that passes before it have put into the program.
   list<string> needs = [];
   /// Names that the pass may put into the program.

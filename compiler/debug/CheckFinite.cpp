@@ -7,13 +7,11 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <limits>
 
 namespace tegula::debug {
-#define GEN_PASS_DECL_CHECKFINITE
 #define GEN_PASS_DEF_CHECKFINITE
 #include "compiler/debug/Passes.h.inc"
 } // namespace tegula::debug

@@ -5,23 +5,18 @@
 
 #include "tegula/artifact.h"
 
-#include <memory>
-
-namespace mlir {
-class ModuleOp;
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::debug {
 
-/// Makes the pass that erases prints.
-std::unique_ptr<mlir::Pass> createWriteRecords();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/debug/Passes.h.inc"
 
 /// Adds the passes that `options` ask for.
 void buildDebugPipeline(mlir::OpPassManager &passes, const DebugOptions &options);
 /// Returns what `write-records` has said about the module's records.
 DebugLayout layoutOf(mlir::ModuleOp module);
-void registerPasses();
 
 } // namespace tegula::debug

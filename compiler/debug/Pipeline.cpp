@@ -2,14 +2,9 @@
 #include "compiler/debug/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace tegula::debug {
-#define GEN_PASS_DECL_CHECKFINITE
-#define GEN_PASS_DECL_WRITERECORDS
-#define GEN_PASS_REGISTRATION
-#include "compiler/debug/Passes.h.inc"
 
 void buildDebugPipeline(mlir::OpPassManager &passes, const DebugOptions &options) {
   if (options.check_finite != FiniteCheck::none)
@@ -17,7 +12,5 @@ void buildDebugPipeline(mlir::OpPassManager &passes, const DebugOptions &options
         createCheckFinite({.infinities = options.check_finite == FiniteCheck::inf}));
   passes.addPass(createWriteRecords({.print = options.print, .asserts = options.device_asserts}));
 }
-
-void registerPasses() { registerDebugPasses(); }
 
 } // namespace tegula::debug

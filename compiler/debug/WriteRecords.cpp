@@ -5,11 +5,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace tegula::debug {
-#define GEN_PASS_DECL_WRITERECORDS
 #define GEN_PASS_DEF_WRITERECORDS
 #include "compiler/debug/Passes.h.inc"
 } // namespace tegula::debug

@@ -5,6 +5,7 @@
 #include "compiler/driver/Program.h"
 #include "compiler/sm/Rates.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -127,8 +128,7 @@ std::string describeInstructions(StringRef ptx) {
 std::string describeLoops(ModuleOp module, int64_t arch) {
   llvm::MapVector<StringAttr, Work> loops;
   module.walk([&](scf::ForOp loop) {
-    auto isLoop = [](scf::ForOp) { return WalkResult::interrupt(); };
-    if (loop.getBody()->walk(isLoop).wasInterrupted())
+    if (tile::anyOp(*loop.getBody(), [](scf::ForOp) { return true; }))
       return;
     Work work;
     add(*loop.getBody(), work);

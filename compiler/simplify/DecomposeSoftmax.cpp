@@ -14,11 +14,9 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::simplify {
-#define GEN_PASS_DECL_DECOMPOSESOFTMAX
 #define GEN_PASS_DEF_DECOMPOSESOFTMAX
 #include "compiler/simplify/Passes.h.inc"
 } // namespace tegula::simplify

@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
 #define GEN_PASS_DEF_HOISTGATHERS

@@ -3,12 +3,12 @@
 #include "compiler/simplify/AffineTile.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
 #define GEN_PASS_DEF_LIMITROWS
@@ -27,9 +27,8 @@ static tile::SoftmaxUpdateOp softmaxOf(scf::ForOp loop) {
   if (!update || !llvm::equal(loop.getYieldedValues(), update->getResults()) ||
       !llvm::equal(loop.getRegionIterArgs(), ArrayRef<Value>{update.getMax(), update.getSum(), update.getOutput()}))
     return {};
-  WalkResult search = loop.getBody()->walk(
-      [](Operation *op) { return sm::onlyReads(op) ? WalkResult::advance() : WalkResult::interrupt(); });
-  return search.wasInterrupted() ? tile::SoftmaxUpdateOp() : update;
+  const bool hasOthers = tile::anyOp(*loop.getBody(), [](Operation *op) { return !sm::onlyReads(op); });
+  return hasOthers ? tile::SoftmaxUpdateOp() : update;
 }
 
 /// Returns the mask outside which scores are -inf, or null.

@@ -7,6 +7,7 @@
 #include "compiler/simplify/Softmax.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -109,15 +110,15 @@ private:
     auto load = dyn_cast<tile::LoadOp>(op);
     if (!isMemoryEffectFree(op) && !(load && tile::isReadOnly(load.getView())))
       return false;
-    WalkResult search = op->walk([&](Operation *inside) {
+    const bool hasOthers = tile::anyOp(*op, [&](Operation *inside) {
       const bool areCollected = llvm::all_of(inside->getOperands(), [&](Value operand) {
         Operation *source = sourceOf(operand);
         return source == op || collect(source);
       });
-      return areCollected && !isa<tile::DotOp>(inside) ? WalkResult::advance() : WalkResult::interrupt();
+      return !areCollected || isa<tile::DotOp>(inside);
     });
     between_.insert(op);
-    return !search.wasInterrupted();
+    return !hasOthers;
   }
 
   scf::ForOp loop_;

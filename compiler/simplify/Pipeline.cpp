@@ -6,8 +6,6 @@
 #include "mlir/Transforms/Passes.h"
 
 namespace tegula::simplify {
-#define GEN_PASS_DECL_DECOMPOSESOFTMAX
-#include "compiler/simplify/Passes.h.inc"
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createGuardLoops());

@@ -7,7 +7,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
 #define GEN_PASS_DEF_RECIPROCALDIVISORS

@@ -2,18 +2,14 @@
 // The pass of the simt target, which shares all other passes with cuda. Passes.td describes it.
 #pragma once
 
-#include <memory>
-
-namespace mlir {
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::simt {
 
-std::unique_ptr<mlir::Pass> createCallExecutor();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/simt/Passes.h.inc"
 
 void buildCallsPipeline(mlir::OpPassManager &passes); ///< call-executor
-void registerPasses();
 
 } // namespace tegula::simt

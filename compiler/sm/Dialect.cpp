@@ -24,6 +24,23 @@ static void printParts(mlir::AsmPrinter &printer, llvm::ArrayRef<SharedType> par
 #define GET_TYPEDEF_CLASSES
 #include "compiler/sm/SmTypes.cpp.inc"
 
+using namespace mlir;
+
+static ParseResult parseReads(OpAsmParser &parser, UnitAttr &reads) {
+  if (succeeded(parser.parseOptionalKeyword("reads")))
+    reads = parser.getBuilder().getUnitAttr();
+  return success();
+}
+static void printReads(OpAsmPrinter &printer, Operation *, UnitAttr reads) { printer << (reads ? "reads" : ""); }
+
+/// Gives an sm.await its result, unless it waits for reads only. The text of the op does not repeat the type.
+static ParseResult parseAwaitedTile(OpAsmParser &, Type &tile, Type handle, UnitAttr reads) {
+  if (!reads)
+    tile = cast<tegula::sm::InflightType>(handle).getTile();
+  return success();
+}
+static void printAwaitedTile(OpAsmPrinter &, Operation *, Type, Type, UnitAttr) {}
+
 #define GET_OP_CLASSES
 #include "compiler/sm/SmOps.cpp.inc"
 

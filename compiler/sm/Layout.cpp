@@ -19,6 +19,13 @@ int64_t tegula::sm::countOf(ArrayRef<Digit> digits) {
   return count;
 }
 
+int64_t tegula::sm::countAlong(ArrayRef<Digit> digits, unsigned dim) {
+  int64_t count = 1;
+  for (const DigitAlong &digit : digitsAlong(digits, dim))
+    count *= digit.size;
+  return count;
+}
+
 Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, unsigned rank) {
   Coordinates coordinates(rank, 0);
   for (const Digit &digit : digits) {
@@ -27,6 +34,17 @@ Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, uns
     index /= digit.size;
   }
   return coordinates;
+}
+
+SmallVector<DigitAlong, 2> tegula::sm::digitsAlong(ArrayRef<Digit> digits, unsigned dim) {
+  SmallVector<DigitAlong, 2> along;
+  int64_t weight = 1;
+  for (const Digit &digit : digits) {
+    if (digit.dim == static_cast<int32_t>(dim))
+      along.push_back({weight, digit.size, digit.stride});
+    weight *= digit.size;
+  }
+  return along;
 }
 
 //===-- Types -----------------------------------------------------------------------------------------------------===//
@@ -71,22 +89,27 @@ static LayoutAttr makeLayout(MLIRContext *context, ArrayRef<Digit> registers, Ar
 
 static Digit replicasOf(int64_t size) { return {Digit::replicas, size, 0}; }
 
+/// Returns the layout of fragments of mma: each warp has `rows` x `columns` blocks of 16 x 16. From one block to the
+/// block below it are `rowStride` rows.
+static LayoutAttr fragments(MLIRContext *context, int64_t rows, int64_t columns, int64_t rowStride,
+                            ArrayRef<Digit> warps) {
+  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, rowStride}}, {{1, 4, 2}, {0, 8, 1}},
+                    warps);
+}
+
 LayoutAttr tegula::sm::accumulatorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
-                    {{0, warps_m, 16 * rows}, {1, warps_n, 16 * columns}});
+  return fragments(context, rows, columns, 16, {{0, warps_m, 16 * rows}, {1, warps_n, 16 * columns}});
 }
 
 LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(k, 16);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
-                    {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
+  return fragments(context, rows, columns, 16, {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
 }
 
 LayoutAttr tegula::sm::warpgroupLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
-  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16 * warps_m}},
-                    {{1, 4, 2}, {0, 8, 1}}, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
+  return fragments(context, rows, columns, 16 * warps_m, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
 }
 
 LayoutAttr tegula::sm::tensorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps) {
@@ -211,16 +234,11 @@ LayoutAttr tegula::sm::ofPairs(LayoutAttr layout, unsigned columns) {
 }
 
 int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
-  int64_t threads = 1;
-  for (const Digit &digit : llvm::concat<const Digit>(layout.getLanes(), layout.getWarps()))
-    if (digit.dim == static_cast<int32_t>(dim))
-      threads *= digit.size;
-  return threads;
+  return countAlong(layout.getLanes(), dim) * countAlong(layout.getWarps(), dim);
 }
 
 bool tegula::sm::isSplitAmongWarps(RankedTensorType tile, unsigned dim) {
-  return llvm::any_of(layoutOf(tile).getWarps(),
-                      [&](const Digit &digit) { return digit.dim == static_cast<int32_t>(dim); });
+  return !digitsAlong(layoutOf(tile).getWarps(), dim).empty();
 }
 
 int64_t tegula::sm::extentOfWarp(RankedTensorType tile, unsigned dim) {

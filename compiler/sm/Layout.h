@@ -42,8 +42,19 @@ LayoutAttr layoutOf(mlir::Type tile);
 mlir::RankedTensorType withLayout(mlir::Type tile, LayoutAttr layout);
 
 int64_t countOf(llvm::ArrayRef<Digit> digits);
+/// Returns the number of registers, lanes or warps that differ in their coordinate along `dim`.
+int64_t countAlong(llvm::ArrayRef<Digit> digits, unsigned dim);
 /// Returns the coordinates that `index`, a register, lane or warp number, contributes.
 Coordinates coordinatesOf(llvm::ArrayRef<Digit> digits, int64_t index, unsigned rank);
+
+/// A digit along some dimension. Registers, lanes or warps that differ by one in it have numbers that are `weight`
+/// apart.
+struct DigitAlong {
+  int64_t weight, size, stride;
+};
+
+/// Returns those of the digits that are along `dim`.
+llvm::SmallVector<DigitAlong, 2> digitsAlong(llvm::ArrayRef<Digit> digits, unsigned dim);
 
 /// Returns the layout of the accumulators of mma.m16n8 for an m x n tile on warps_m x warps_n warps. Each warp has a
 /// contiguous block of rows and columns, in repetitions of 16 x 16.

@@ -97,6 +97,8 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
     int64_t slotBytes() const;
     /// Returns the type of one tile of this ring.
     SharedType slot() const;
+    /// Returns the type of a ring of such tiles.
+    SharedType ring(int64_t slots) const;
   }];
 }
 

@@ -225,7 +225,7 @@ def Sm_ReadOp : Sm_Op<"read"> {
   let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, UnitAttr:$reshaped, OptionalAttr<I64Attr>:$first,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$step);
   let results = (outs Sm_Tile:$result);
-  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$shared, "bool":$reshaped), [{
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$shared, CArg<"bool", "false">:$reshaped), [{
     build($_builder, $_state, result, shared, reshaped, ::mlir::IntegerAttr(), ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
@@ -279,6 +279,8 @@ def Sm_AllocOp : Sm_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$offset);
   let results = (outs Sm_SharedType:$result);
+  let builders =
+    [OpBuilder<(ins "::mlir::Type":$result), [{ build($_builder, $_state, result, ::mlir::IntegerAttr()); }]>];
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
@@ -357,6 +359,8 @@ def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   }];
   let arguments = (ins Variadic<Sm_CopiesType>:$copies,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
+  let builders =
+    [OpBuilder<(ins "::mlir::ValueRange":$copies), [{ build($_builder, $_state, copies, ::mlir::IntegerAttr()); }]>];
   let assemblyFormat = "$copies (`pending` $pending^)? attr-dict";
 }
 
@@ -440,6 +444,8 @@ def Sm_TmaStoreWaitOp : Sm_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
   }];
   let arguments = (ins Optional<Sm_SharedType>:$shared,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending, UnitAttr:$written);
+  let builders =
+    [OpBuilder<(ins "::mlir::Value":$shared), [{ build($_builder, $_state, shared, ::mlir::IntegerAttr()); }]>];
   let assemblyFormat = [{
     ($shared^)? (`pending` $pending^)? (`written` $written^)? attr-dict (`:` qualified(type($shared))^)?
   }];
@@ -1213,7 +1219,10 @@ def Sm_AwaitOp : Sm_Op<"await", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]>
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
   let results = (outs Optional<Sm_Tile>:$result);
   let builders = [OpBuilder<(ins "::mlir::Value":$handle)>];
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = [{
+    custom<Reads>($reads) $handle (`pending` $pending^)? attr-dict `:` qualified(type($handle))
+    custom<AwaitedTile>(type($result), ref(type($handle)), ref($reads))
+  }];
   let hasVerifier = 1;
 }
 

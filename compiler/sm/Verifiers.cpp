@@ -82,6 +82,12 @@ SharedType SharedType::slot() const {
   return SharedType::get(getContext(), getShape().drop_front(), getElementType(), getPanel());
 }
 
+SharedType SharedType::ring(int64_t slots) const {
+  SmallVector<int64_t> shape{slots};
+  llvm::append_range(shape, getShape());
+  return SharedType::get(getContext(), shape, getElementType(), getPanel());
+}
+
 /// Returns the size of a tile without padding.
 static int64_t denseBytes(ArrayRef<int64_t> shape, int64_t elementBytes) {
   return std::accumulate(shape.begin(), shape.end(), elementBytes, std::multiplies<>());
@@ -99,12 +105,7 @@ int64_t SharedType::bytes() const {
                        : llvm::alignTo(denseBytes(getShape(), elementBytes()), kTileAlignment);
 }
 
-SharedType ChannelType::ring(size_t part) const {
-  const SharedType tile = getParts()[part];
-  SmallVector<int64_t> shape{getSlots()};
-  llvm::append_range(shape, tile.getShape());
-  return SharedType::get(getContext(), shape, tile.getElementType(), tile.getPanel());
-}
+SharedType ChannelType::ring(size_t part) const { return getParts()[part].ring(getSlots()); }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, ArrayRef<SharedType>) {
   return slots > 0 ? success() : emitError() << "a channel of " << slots << " slots; legal are 1 and more";
@@ -349,37 +350,6 @@ LogicalResult TensorReadOp::verify() {
 void AwaitOp::build(OpBuilder &, OperationState &state, Value handle) {
   state.addOperands(handle);
   state.addTypes(cast<InflightType>(handle.getType()).getTile());
-}
-
-ParseResult AwaitOp::parse(OpAsmParser &parser, OperationState &state) {
-  OpAsmParser::UnresolvedOperand handle;
-  InflightType type;
-  int64_t pending = 0;
-  Builder &b = parser.getBuilder();
-  const bool reads = succeeded(parser.parseOptionalKeyword("reads"));
-  if (parser.parseOperand(handle))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("pending"))) {
-    if (parser.parseInteger(pending))
-      return failure();
-    state.addAttribute(getPendingAttrName(state.name), b.getI64IntegerAttr(pending));
-  }
-  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColonType(type) ||
-      parser.resolveOperand(handle, type, state.operands))
-    return failure();
-  if (reads)
-    state.addAttribute(getReadsAttrName(state.name), b.getUnitAttr());
-  else
-    state.addTypes(type.getTile());
-  return success();
-}
-
-void AwaitOp::print(OpAsmPrinter &printer) {
-  printer << (getReads() ? " reads " : " ") << getHandle();
-  if (getPending())
-    printer << " pending " << *getPending();
-  printer.printOptionalAttrDict((*this)->getAttrs(), {getReadsAttrName(), getPendingAttrName()});
-  printer << " : " << getHandle().getType();
 }
 
 LogicalResult AwaitOp::verify() {

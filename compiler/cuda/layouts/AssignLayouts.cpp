@@ -4,12 +4,12 @@
 #include "compiler/cuda/layouts/analysis/LayoutMap.h"
 #include "compiler/cuda/layouts/analysis/WarpGrid.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ASSIGNLAYOUTS
@@ -66,14 +66,12 @@ public:
 private:
   /// Replaces each dot that warpgroups compute as its transpose: (a b)^T = b^T a^T.
   void flipDots() {
-    SmallVector<tile::DotOp> dots;
-    function_.walk([&](tile::DotOp dot) {
-      if (auto flipped = dot->getAttrOfType<BoolAttr>(tile::flipped); flipped && flipped.getValue())
-        dots.push_back(dot);
-    });
-    for (tile::DotOp dot : dots)
-      if (onWarpgroups(dot))
-        flip(dot);
+    auto isFlipped = [](tile::DotOp dot) {
+      auto flipped = dot->getAttrOfType<BoolAttr>(tile::flipped);
+      return flipped && flipped.getValue() && onWarpgroups(dot);
+    };
+    for (tile::DotOp dot : tile::allOps(function_, isFlipped))
+      flip(dot);
   }
 
   static void flip(tile::DotOp dot) {
@@ -90,12 +88,7 @@ private:
 
   /// Clones each free op for every further use, so that each copy takes the layout that its user needs.
   void duplicateFreeValues() {
-    SmallVector<Operation *> free;
-    function_.walk([&](Operation *op) {
-      if (isFree(op))
-        free.push_back(op);
-    });
-    for (Operation *op : free) {
+    for (Operation *op : tile::allOps(function_, isFree)) {
       OpBuilder b(op);
       while (!op->use_empty() && !op->getResult(0).hasOneUse())
         op->use_begin()->set(b.clone(*op)->getResult(0));
@@ -112,12 +105,10 @@ private:
   /// Assigns layouts to the results of dots: first of those that warpgroups compute, whose plan decides, then those in
   /// the deepest loop. Where layouts meet, the conversion is then in the outer loop.
   void assignDots() {
-    SmallVector<Operation *> dots;
-    function_.walk([&](tile::DotOp dot) { dots.push_back(dot); });
-    auto rank = [](Operation *dot) { return std::pair(onWarpgroups(cast<tile::DotOp>(dot)), loopDepth(dot)); };
-    llvm::stable_sort(dots, [&](Operation *a, Operation *b) { return rank(a) > rank(b); });
-    for (Operation *op : dots) {
-      auto dot = cast<tile::DotOp>(op);
+    auto dots = tile::allOps<tile::DotOp>(function_);
+    auto rank = [](tile::DotOp dot) { return std::pair(onWarpgroups(dot), loopDepth(dot)); };
+    llvm::stable_sort(dots, [&](tile::DotOp a, tile::DotOp b) { return rank(a) > rank(b); });
+    for (tile::DotOp dot : dots) {
       std::optional<WarpGrid> grid;
       if (LayoutAttr given = layouts_.lookup(dot.getResult()))
         grid = gridOf(dot, warps_, given);
@@ -232,14 +223,10 @@ private:
 
   /// Lowers the columns that move between threads. The others keep their ops.
   void lowerColumns() {
-    SmallVector<tile::ColumnsOp> slices;
-    SmallVector<tile::JoinOp> joins;
-    function_.walk([&](tile::ColumnsOp columns) { slices.push_back(columns); });
-    function_.walk([&](tile::JoinOp join) { joins.push_back(join); });
-    for (tile::ColumnsOp columns : slices)
+    for (auto columns : tile::allOps<tile::ColumnsOp>(function_))
       if (!areColumnsOf(columns, columns.getSource(), columns.getRange()))
         throughShared(columns);
-    for (tile::JoinOp join : joins)
+    for (auto join : tile::allOps<tile::JoinOp>(function_))
       if (!areColumnsOf(join.getLeft(), join, join.rangeOf(0)) || !areColumnsOf(join.getRight(), join, join.rangeOf(1)))
         join.getInterleave() ? interleaveInThreads(join) : joinThroughShared(join);
   }

@@ -2,6 +2,7 @@
 #include "compiler/cuda/layouts/Passes.h"
 
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -9,7 +10,6 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/ControlFlowSinkUtils.h"
 
 namespace tegula::cuda {
@@ -304,15 +304,8 @@ private:
 
 struct DeferReductions : cuda::impl::DeferReductionsBase<DeferReductions> {
   void runOnOperation() override {
-    SmallVector<tile::AnyOp> conditions;
-    SmallVector<Operation *> additions;
-    getOperation()->walk([&](tile::AnyOp any) { conditions.push_back(any); });
-    llvm::for_each(conditions, askParts);
-    getOperation()->walk([&](Operation *op) {
-      if (isa<arith::AddFOp>(op))
-        additions.push_back(op);
-    });
-    for (Operation *addition : additions)
+    llvm::for_each(tile::allOps<tile::AnyOp>(*getOperation()), askParts);
+    for (Operation *addition : tile::allOps<arith::AddFOp>(*getOperation()))
       CarriedSum(addition).deferReduction();
   }
 };

@@ -2,24 +2,15 @@
 // The passes of the phase `layouts`: which thread holds which element. Passes.td says what each does.
 #pragma once
 
-#include <memory>
-
-namespace mlir {
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 
-std::unique_ptr<mlir::Pass> createPrintProductCosts();  ///< Not part of the phase.
-std::unique_ptr<mlir::Pass> createPrintProductGroups(); ///< Not part of the phase.
-std::unique_ptr<mlir::Pass> createPlanProducts();
-std::unique_ptr<mlir::Pass> createWidenProducts();
-std::unique_ptr<mlir::Pass> createAssignLayouts();
-std::unique_ptr<mlir::Pass> createDeferReductions();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/cuda/layouts/Passes.h.inc"
 
-/// Adds these passes in this order.
+/// Adds the passes of the phase in the order in which they run.
 void buildLayoutsPipeline(mlir::OpPassManager &passes);
-void registerLayoutsPasses();
 
 } // namespace tegula::cuda

@@ -93,7 +93,6 @@ def AssignLayouts : OrderedPass<"assign-layouts", "::mlir::ModuleOp"> {
 
     `tile.num_warps` on the module is the number of warps, 4 by default.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["tile.warpgroups", "tile.in_tensor_memory"];
   let gives = ["sm.layout", "sm.load_shared", "sm.to_shared", "sm.convert"];
   let ends = ["tile.warpgroups", "tile.flipped", "tile.in_tensor_memory"];

@@ -3,8 +3,6 @@
 #include "compiler/cuda/layouts/TensorProducts.h"
 #include "compiler/cuda/layouts/analysis/ProductPlanning.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANPRODUCTS
 #include "compiler/cuda/layouts/Passes.h.inc"

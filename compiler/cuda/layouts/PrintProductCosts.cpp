@@ -2,7 +2,6 @@
 #include "compiler/cuda/layouts/Passes.h"
 #include "compiler/cuda/layouts/analysis/ProductPlanning.h"
 
-#include "mlir/Pass/Pass.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tegula::cuda {

@@ -2,8 +2,6 @@
 #include "compiler/cuda/layouts/Passes.h"
 #include "compiler/cuda/layouts/analysis/ProductGroups.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PRINTPRODUCTGROUPS
 #include "compiler/cuda/layouts/Passes.h.inc"

@@ -3,6 +3,7 @@
 
 #include "compiler/cuda/layouts/TensorProducts.h"
 #include "compiler/sm/Elements.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -37,7 +38,7 @@ static sm::LoadSharedOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
 static void readBack(tile::LoadOp load, Value shared) {
   if (!load.use_empty()) {
     OpBuilder b(load);
-    load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared, false).getResult());
+    load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared).getResult());
   }
   load.erase();
 }
@@ -263,26 +264,25 @@ void lowerDots(ArrayRef<PlannedDot> dots) { DotLowering().run(dots); }
 /// The least number of elements of a tile that is worth a copy and its barriers.
 static constexpr int64_t worthCopying = 1024;
 
+/// Returns the digit of neighbouring lanes if they hold elements of one row, otherwise null.
+static const sm::Digit *lanesOfRow(RankedTensorType tile) {
+  ArrayRef<sm::Digit> lanes = sm::layoutOf(tile).getLanes();
+  const bool areInRow = !lanes.empty() && lanes.front().dim == static_cast<int32_t>(tile.getRank()) - 1;
+  return areInRow ? &lanes.front() : nullptr;
+}
+
 /// Returns true if neighbouring lanes hold neighbouring vectors of at most 16 bytes, so that direct accesses are
 /// coalesced.
 static bool isCoalesced(RankedTensorType tile) {
-  sm::LayoutAttr layout = sm::layoutOf(tile);
-  if (layout.getLanes().empty())
-    return false;
-  const sm::Digit &first = layout.getLanes().front();
-  return first.dim == static_cast<int32_t>(tile.getRank()) - 1 && first.size >= 16 &&
-         first.stride * tile.getElementTypeBitWidth() <= 128;
+  const sm::Digit *lanes = lanesOfRow(tile);
+  return lanes && lanes->size >= 16 && lanes->stride * tile.getElementTypeBitWidth() <= 128;
 }
 
 /// Returns true if lanes side by side write whole sectors of 32 bytes, so that direct stores cost no more traffic.
 static bool writesSectors(RankedTensorType tile) {
   constexpr int64_t sectorBits = 256;
-  sm::LayoutAttr layout = sm::layoutOf(tile);
-  if (layout.getLanes().empty())
-    return false;
-  const sm::Digit &first = layout.getLanes().front();
-  return first.dim == static_cast<int32_t>(tile.getRank()) - 1 &&
-         first.size * first.stride * tile.getElementTypeBitWidth() >= sectorBits;
+  const sm::Digit *lanes = lanesOfRow(tile);
+  return lanes && lanes->size * lanes->stride * tile.getElementTypeBitWidth() >= sectorBits;
 }
 
 static bool hasLoopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
@@ -298,11 +298,8 @@ static bool isLeftInRegisters(tile::StoreOp store) {
 
 /// Returns true if a loop loads matrices to registers, in addition to the results of its MMAs.
 static bool loadsMatricesInLoops(func::FuncOp function) {
-  WalkResult search = function.walk([](tile::LoadOp load) {
-    const bool found = hasLoopAround(load) && load.getResult().getType().getRank() == 2;
-    return found ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return tile::anyOp(
+      function, [](tile::LoadOp load) { return hasLoopAround(load) && load.getResult().getType().getRank() == 2; });
 }
 
 /// Returns true if each warp shall store its own rows, without waiting for other warps. Outside loops this pays only if

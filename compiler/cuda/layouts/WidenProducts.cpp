@@ -3,7 +3,6 @@
 #include "compiler/cuda/layouts/analysis/WarpGrid.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_WIDENPRODUCTS

@@ -5,12 +5,12 @@
 #include "compiler/sm/Steps.h"
 #include "compiler/sm/Storage.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ADDBYTMA
@@ -26,13 +26,10 @@ using LocBuilder = ImplicitLocOpBuilder;
 /// Returns true if all ops of the function that access the tensor add to it. Nothing but the end of the kernel waits
 /// until TMA has added a box.
 static bool isOnlyAddedTo(Value tensor, func::FuncOp function) {
-  WalkResult search = function.walk([&](Operation *op) {
-    auto isOther = [&](const sm::Access &access) {
-      return access.kind != sm::AccessKind::add && tile::rootOf(access.place->get()) == tensor;
-    };
-    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return !search.wasInterrupted();
+  auto isOther = [&](const sm::Access &access) {
+    return access.kind != sm::AccessKind::add && tile::rootOf(access.place->get()) == tensor;
+  };
+  return !tile::anyOp(function, [&](Operation *op) { return llvm::any_of(sm::accessesOf(op), isOther); });
 }
 
 /// Returns true if boxes add the columns of the tile only: they end with it, or with the columns that TMA sees. Lanes
@@ -127,11 +124,8 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   }
 
   static void addByTma(func::FuncOp function) {
-    SmallVector<tile::AtomicAddOp> additions;
-    function.walk([&](tile::AtomicAddOp add) {
-      if (!add->hasAttr(tile::rare) && canAddByTma(add))
-        additions.push_back(add);
-    });
+    auto additions =
+        tile::allOps(function, [](tile::AtomicAddOp add) { return !add->hasAttr(tile::rare) && canAddByTma(add); });
     const SmallVector<tile::AtomicAddOp> ofRole = additionsOfRole(additions);
     auto isOfRole = [&](tile::AtomicAddOp add) { return llvm::is_contained(ofRole, add); };
     llvm::erase_if(additions, [&](tile::AtomicAddOp add) { return add.getTurn() && !isOfRole(add); });
@@ -155,14 +149,14 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   static Value makeBuffer(tile::AtomicAddOp add) {
     LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
-    return sm::AllocOp::create(b, sm::additionBuffer(add.getTile().getType()), IntegerAttr());
+    return sm::AllocOp::create(b, sm::additionBuffer(add.getTile().getType()));
   }
 
   /// Lets each warp start the additions of what it has written to the buffer.
   static void addByWarps(tile::AtomicAddOp add, Value buffer) {
     branch(add, /*byRole=*/false, [&](LocBuilder &b) {
       auto at = sm::CoordinatesOp::create(b, add.getView(), add.getPosition(), /*tested=*/true);
-      sm::TmaStoreWaitOp::create(b, buffer, IntegerAttr());
+      sm::TmaStoreWaitOp::create(b, buffer);
       sm::WriteOp::create(b, add.getTile(), buffer, /*staggered=*/true);
       auto byTma = sm::TmaAddOp::create(b, buffer, sm::layoutOf(add.getTile().getType()),
                                         sm::limitOfColumns(add.getTile().getType()), tile::rootOf(add.getView()),

@@ -119,7 +119,7 @@ private:
   void start(Value tile, const Words &words) {
     RankedTensorType type = add_.getTile().getType();
     sm::TmaAddOp::create(b_, tile, sm::layoutOf(type), sm::limitOfColumns(type), tensor_, words.coordinates);
-    sm::TmaStoreWaitOp::create(b_, tile, IntegerAttr());
+    sm::TmaStoreWaitOp::create(b_, tile);
     sm::BarrierOp::create(b_, /*warp=*/true);
     release();
   }

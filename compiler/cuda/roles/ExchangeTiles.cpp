@@ -4,8 +4,6 @@
 #include "compiler/cuda/roles/analysis/Rings.h"
 #include "compiler/sm/Roles.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_EXCHANGETILES
 #include "compiler/cuda/roles/Passes.h.inc"
@@ -35,7 +33,7 @@ using Exchanges = llvm::MapVector<sm::ToSharedOp, Exchange>;
 /// Returns the tiles that the step list writes or delays the reader of.
 static Exchanges exchangesOf(scf::ForOp loop, ArrayRef<sm::Step> steps) {
   Exchanges exchanges;
-  llvm::MapVector<StringRef, sm::AsyncProduct> mmas = labelledMmas(loop);
+  Labels mmas = labelledMmas(loop);
   for (const auto &[i, step] : llvm::enumerate(steps)) {
     sm::AsyncProduct mma = mmas.lookup(step.label);
     if (!mma)

@@ -68,7 +68,6 @@ def PlanRoles : OrderedPass<"plan-roles", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.load_shared"];
   let gives = ["tile.role", "tile.slots"];
 }
@@ -101,7 +100,6 @@ def SplitRoles : OrderedPass<"split-roles", "::mlir::ModuleOp"> {
     because a single warp would be slower. Later branches that load the same tile again, such as the recompute path of
     the optimistic softmax, read the same slot.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["tile.role", "tile.slots"];
   let gives = ["sm.channel", "sm.consumer_wait", "sm.alloc"];
   let ends = ["tile.role", "tile.slots"];
@@ -122,7 +120,6 @@ def PlanSteps : OrderedPass<"plan-steps", "::mlir::ModuleOp"> {
       one of the next: `< p0 p1@1 >`. Its result must only be yielded, as the accumulator O of attention is. If there
       are several warpgroups, they take turns. A remark says why this is not possible.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.consumer_wait"];
   let gives = ["tile.steps"];
 }

@@ -2,11 +2,11 @@
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tegula::cuda {
@@ -269,13 +269,9 @@ struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
   }
 
   static LogicalResult pipeline(sm::RoleRef role) {
-    SmallVector<scf::ForOp> loops;
-    role.body().walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(tile::steps) && !loop->hasAttr(kPipelined))
-        loops.push_back(loop);
-    });
+    auto isDue = [](scf::ForOp loop) { return loop->hasAttr(tile::steps) && !loop->hasAttr(kPipelined); };
     bool hasTurns = false;
-    for (scf::ForOp loop : loops) {
+    for (scf::ForOp loop : tile::allOps(role.body(), isDue)) {
       auto text = loop->getAttrOfType<StringAttr>(tile::steps);
       llvm::Expected<bool> turns = ::pipeline(loop, text.getValue());
       if (!turns)

@@ -5,9 +5,9 @@
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANROLES
@@ -118,13 +118,11 @@ private:
   //===-- Slots ---------------------------------------------------------------------------------------------------===//
 
   LogicalResult verifySlots() {
-    WalkResult search = function_.walk([&](Loop loop) {
-      if (slotsOf(loop) >= 1)
-        return WalkResult::advance();
-      loop->emitError("has ") << kSlots << " of " << slotsOf(loop) << "; a ring has one slot at least";
-      return WalkResult::interrupt();
-    });
-    return failure(search.wasInterrupted());
+    return failure(tile::anyOp(function_, [&](Loop loop) {
+      if (slotsOf(loop) < 1)
+        loop->emitError("has ") << kSlots << " of " << slotsOf(loop) << "; a ring has one slot at least";
+      return slotsOf(loop) < 1;
+    }));
   }
 
   /// Returns the slots of the rings that a loop fills: its preset; otherwise `tile.num_stages` in an innermost loop,
@@ -137,7 +135,7 @@ private:
 
   int64_t ringBytes(Operation *op, sm::SharedType tile) const {
     Loop loop = loopOf(op);
-    return sm::ChannelType::get(op->getContext(), loop ? slotsOf(loop) : 1, tile).ring(/*part=*/0).bytes();
+    return tile.ring(loop ? slotsOf(loop) : 1).bytes();
   }
 
   //===-- Loads ---------------------------------------------------------------------------------------------------===//
@@ -180,32 +178,27 @@ private:
 
   /// Plans the tiles that MMAs read.
   LogicalResult planOperands() {
-    WalkResult search = function_.walk([&](sm::LoadSharedOp load) {
+    return failure(tile::anyOp(function_, [&](sm::LoadSharedOp load) {
       const bool isOperand = feedsWgmma(readTileOf(load)) || isTransposed(load);
       const std::string why = isOperand ? whyNotOperand(load) : "no MMA of a warpgroup reads it";
       if (isOperand && !why.empty() && isInLoop(load) && !load->hasAttr(kRole))
         load.emitRemark("all warps copy this tile, not the producer: ") << why;
-      return failed(plan(load, why)) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    return failure(search.wasInterrupted());
+      return failed(plan(load, why));
+    }));
   }
 
   /// Plans the products that a lane starts, with their accumulators, for a role of their own.
   LogicalResult planProducts() {
-    WalkResult search = function_.walk([&](sm::AsyncProduct product) {
-      if (!isStartedByLane(product))
-        return WalkResult::advance();
+    for (Operation *op : tile::allOps(function_, isStartedByLane)) {
+      auto product = cast<sm::AsyncProduct>(op);
       for (Value operand : {product.getLhs(), product.getRhs()})
-        if (auto load = operand.getDefiningOp<sm::LoadSharedOp>(); !load || !isPlanned(load)) {
-          product.emitError("needs a role that loads its operands: ")
-              << (load ? whyNotOperand(load) : "one of them is no loaded tile");
-          return WalkResult::interrupt();
-        }
+        if (auto load = operand.getDefiningOp<sm::LoadSharedOp>(); !load || !isPlanned(load))
+          return product.emitError("needs a role that loads its operands: ")
+                 << (load ? whyNotOperand(load) : "one of them is no loaded tile");
       planned_.push_back({product, kMma});
       planned_.push_back({sumsOf(product), kMma});
-      return WalkResult::advance();
-    });
-    return failure(search.wasInterrupted());
+    }
+    return success();
   }
 
   /// Plans the tiles that go to registers: presets, and others while their rings fit into shared memory.
@@ -218,14 +211,10 @@ private:
     function_.walk([&](sm::TransposeOp transpose) {
       room_ -= isPlanned(transpose) ? ringBytes(transpose, transpose.getType()) : transpose.getType().bytes();
     });
-    for (bool arePreset : {true, false}) {
-      WalkResult search = function_.walk([&](tile::LoadOp load) {
-        const bool isNext = load->hasAttr(kRole) == arePreset;
-        return isNext && failed(planLoad(load)) ? WalkResult::interrupt() : WalkResult::advance();
-      });
-      if (search.wasInterrupted())
-        return failure();
-    }
+    for (bool arePreset : {true, false})
+      for (auto load : tile::allOps<tile::LoadOp>(function_))
+        if (load->hasAttr(kRole) == arePreset && failed(planLoad(load)))
+          return failure();
     return success();
   }
 

@@ -4,8 +4,7 @@
 #include "compiler/cuda/roles/analysis/RolePlan.h"
 #include "compiler/sm/Roles.h"
 #include "compiler/tile/Settings.h"
-
-#include "mlir/Pass/Pass.h"
+#include "compiler/tile/Walks.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PLANSTEPS
@@ -17,7 +16,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using sm::Step;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 
 //===-- The list of a schedule ------------------------------------------------------------------------------------===//
 
@@ -179,9 +177,7 @@ namespace {
 struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void runOnOperation() override {
     schedule_ = tile::scheduleOf(getOperation());
-    WalkResult search = getOperation()->walk(
-        [&](sm::RolesOp roles) { return failed(plan(roles)) ? WalkResult::interrupt() : WalkResult::advance(); });
-    if (search.wasInterrupted())
+    if (tile::anyOp(*getOperation(), [&](sm::RolesOp roles) { return failed(plan(roles)); }))
       signalPassFailure();
     getOperation()->walk([](Operation *op) {
       if (isa<scf::ForOp>(op) && (op->hasAttr(tile::steps) || op->hasAttr(kRoleSteps)) &&
@@ -191,13 +187,9 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   }
 
   LogicalResult plan(sm::RolesOp roles) {
-    SmallVector<scf::ForOp> loops, labelled;
-    roles.walk([&](scf::ForOp loop) {
-      if (!loop->hasAttr(kPipelined) && !labelledMmas(loop).empty())
-        loops.push_back(loop);
-      if (!loop->hasAttr(kPipelined) && !anchorsOf(loop).empty())
-        labelled.push_back(loop);
-    });
+    auto isNew = [](scf::ForOp loop) { return !loop->hasAttr(kPipelined); };
+    auto loops = tile::allOps(roles, [&](scf::ForOp loop) { return isNew(loop) && !labelledMmas(loop).empty(); });
+    auto labelled = tile::allOps(roles, [&](scf::ForOp loop) { return isNew(loop) && !anchorsOf(loop).empty(); });
     auto text = getOperation()->getAttrOfType<StringAttr>(tile::steps);
     for (auto [field, isUsed] : {std::pair("overlap=pingpong", isOverlapped()), std::pair("steps", text != nullptr)})
       if (isUsed && loops.empty())

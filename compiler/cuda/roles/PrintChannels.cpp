@@ -2,8 +2,6 @@
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/sm/Roles.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PRINTCHANNELS
 #include "compiler/cuda/roles/Passes.h.inc"

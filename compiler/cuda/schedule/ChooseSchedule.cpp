@@ -6,8 +6,6 @@
 #include "compiler/tile/Settings.h"
 #include "compiler/tile/SourcePlace.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_CHOOSESCHEDULE
 #include "compiler/cuda/schedule/Passes.h.inc"

@@ -2,18 +2,15 @@
 // The pass that completes the schedule of a program, at the end of the phase `tile`. Passes.td says what it does.
 #pragma once
 
-#include <memory>
-
-namespace mlir {
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 
-std::unique_ptr<mlir::Pass> createChooseSchedule();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/cuda/schedule/Passes.h.inc"
 
+/// Adds the passes of the phase in the order in which they run.
 void buildSchedulePipeline(mlir::OpPassManager &passes);
-void registerSchedulePasses();
 
 } // namespace tegula::cuda

@@ -39,6 +39,7 @@ def ChooseSchedule : OrderedPass<"choose-schedule", "::mlir::ModuleOp"> {
   }];
   let gives = ["tile.num_warps", "tile.num_stages", "tile.roles", "tile.overlap", "tile.add_by_tma",
                "tile.instances_per_sm", "tile.chosen", "tile.neighbours", "tile.shared_limit"];
+  let dependentDialects = []; // It runs before there are ops of sm.
 }
 
 #endif

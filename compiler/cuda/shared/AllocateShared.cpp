@@ -6,7 +6,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {
@@ -38,7 +37,7 @@ bool covers(sm::WaitOp wait, sm::CommitOp commit) {
 
 void waitBefore(Operation *op, sm::CommitOp commit) {
   OpBuilder b(op);
-  sm::WaitOp::create(b, commit.getLoc(), commit.getCopies(), /*pending=*/IntegerAttr());
+  sm::WaitOp::create(b, commit.getLoc(), commit.getCopies());
 }
 
 /// A commit group of one copy, followed from its commit on.
@@ -124,7 +123,7 @@ private:
 /// Replaces the load by the start of a copy to a new buffer.
 static Group startCopy(sm::LoadSharedOp fetch) {
   LocBuilder b(fetch.getLoc(), fetch);
-  Value buffer = sm::AllocOp::create(b, fetch.getType(), IntegerAttr());
+  Value buffer = sm::AllocOp::create(b, fetch.getType());
   auto copy = sm::CopyInOp::create(b, fetch.getView(), fetch.getPosition(), fetch.getShape(), buffer);
   auto commit = sm::CommitOp::create(b);
   fetch.replaceAllUsesWith(buffer);
@@ -180,7 +179,7 @@ static sm::SharedType rowMajorType(RankedTensorType tile) {
 }
 
 static Value write(LocBuilder &b, Value tile, sm::SharedType type) {
-  Value buffer = sm::AllocOp::create(b, type, IntegerAttr());
+  Value buffer = sm::AllocOp::create(b, type);
   sm::WriteOp::create(b, tile, buffer);
   return buffer;
 }
@@ -191,7 +190,7 @@ static void lowerToWrite(Operation *op) {
                     .Case([&](sm::ToSharedOp stage) { return write(b, stage.getTile(), stage.getType()); })
                     .Case([&](sm::ConvertOp convert) {
                       Value buffer = write(b, convert.getSource(), exchangeType(convert.getType()));
-                      return sm::ReadOp::create(b, convert.getType(), buffer, /*reshaped=*/false);
+                      return sm::ReadOp::create(b, convert.getType(), buffer);
                     })
                     .Case([&](sm::SelectColumnsOp select) {
                       Value buffer = write(b, select.getSource(), exchangeType(select.getSource().getType()));

@@ -3,7 +3,6 @@
 
 #include "compiler/sm/PendingGroups.h"
 
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {

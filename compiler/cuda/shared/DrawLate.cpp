@@ -2,8 +2,7 @@
 #include "compiler/cuda/shared/Passes.h"
 
 #include "compiler/sm/Sm.h"
-
-#include "mlir/Pass/Pass.h"
+#include "compiler/tile/Walks.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_DRAWLATE
@@ -20,13 +19,9 @@ public:
   explicit Drawn(sm::RandomOp random) : ops_({random}) {}
 
   bool isReadBy(Operation *op) const {
-    return op
-        ->walk([&](Operation *inner) {
-          return llvm::any_of(inner->getOperands(), [&](Value value) { return contains(value); })
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return tile::anyOp(*op, [&](Operation *inner) {
+      return llvm::any_of(inner->getOperands(), [&](Value value) { return contains(value); });
+    });
   }
 
   /// Adds an op that reads the numbers if it depends on nothing else in the block. Returns false otherwise.

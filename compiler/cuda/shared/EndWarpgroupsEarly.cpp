@@ -3,12 +3,12 @@
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/cuda/shared/analysis/Releases.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ENDWARPGROUPSEARLY
@@ -34,12 +34,10 @@ static int64_t warpgroupsOf(scf::ForOp loop) {
 /// Returns true if the warpgroups wait for each other in the loop.
 static bool needsAllWarpgroups(scf::ForOp loop) {
   auto isStore = [](const sm::RoleEvent &event) { return event.kind == sm::RoleEvent::Kind::store; };
-  WalkResult search = loop.getBody()->walk([&](Operation *op) {
+  return tile::anyOp(*loop.getBody(), [&](Operation *op) {
     auto events = dyn_cast<sm::RoleEventOpInterface>(op);
-    const bool isExchange = events && llvm::any_of(events.getEvents(), isStore);
-    return isExchange || sm::meetsOtherWarps(op) ? WalkResult::interrupt() : WalkResult::advance();
+    return (events && llvm::any_of(events.getEvents(), isStore)) || sm::meetsOtherWarps(op);
   });
-  return search.wasInterrupted();
 }
 
 /// Returns the smallest number of slots of the loop's rings.

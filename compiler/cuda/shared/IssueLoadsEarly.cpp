@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
+#include "compiler/sm/Slices.h"
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ISSUELOADSEARLY
@@ -15,51 +14,20 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// Returns the ops of `load`'s block that it is computed from, operands first. Fails if one of them cannot move to the
-/// start of the block.
-static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getBlock() == load->getBlock(); };
-  bool found = succeeded(getBackwardSlice(load.getOperation(), &slice, options));
-  auto movable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
-  if (!found || !llvm::all_of(slice, movable))
-    return failure();
-  return slice;
-}
-
-/// Moves ops to the start of a block, in the order of the calls.
-namespace {
-class BlockStart {
-public:
-  explicit BlockStart(Block &block) : block_(block) {}
-
-  void move(Operation *op) {
-    if (!moved_.insert(op))
-      return;
-    if (moved_.size() > 1)
-      op->moveAfter(moved_[moved_.size() - 2]);
-    else if (op != &block_.front())
-      op->moveBefore(&block_.front());
-  }
-
-private:
-  Block &block_;
-  SetVector<Operation *> moved_;
-};
-} // namespace
-
+/// Moves the loads of a block that may move, and what they are computed from, to its start.
 static void issueEarly(Block &iteration) {
-  BlockStart start(iteration);
-  for (tile::LoadOp load : llvm::make_early_inc_range(iteration.getOps<tile::LoadOp>())) {
-    FailureOr<SetVector<Operation *>> operands = movableOperands(load);
-    if (!tile::isReadOnly(load.getView()) || failed(operands))
+  auto isMovable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
+  SetVector<Operation *> early;
+  for (auto load : iteration.getOps<tile::LoadOp>()) {
+    const SetVector<Operation *> operands = sm::sliceOf(load->getOperands(), &iteration);
+    if (!tile::isReadOnly(load.getView()) || !llvm::all_of(operands, isMovable))
       continue;
-    for (Operation *op : *operands)
-      start.move(op);
-    start.move(load);
+    early.insert_range(operands);
+    early.insert(load);
   }
+  for (Operation *op : llvm::reverse(early))
+    if (op != &iteration.front())
+      op->moveBefore(&iteration.front());
 }
 
 namespace {

@@ -7,7 +7,6 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_KEEPLHSINREGISTERS
@@ -69,7 +68,7 @@ static Value read(ImplicitLocOpBuilder &b, Value lhs, Operation *product) {
   const int64_t rows = result.getDimSize(0), depth = depthOf(product);
   auto tile = RankedTensorType::get({rows, depth}, cast<sm::SharedType>(lhs.getType()).getElementType(),
                                     sm::operandLayout(b.getContext(), rows, depth, grid->warpsM, grid->warpsN));
-  Value held = sm::ReadOp::create(b, tile, lhs, /*reshaped=*/false);
+  Value held = sm::ReadOp::create(b, tile, lhs);
   if (lhs.getDefiningOp<sm::ConsumerWaitOp>() && isa<LoopLikeOpInterface>(lhs.getParentBlock()->getParentOp()))
     sm::ProxyFenceOp::create(b); // TMA writes the next tile to this slot.
   return isa<sm::WgmmaOp>(product) ? cuda::packed(b, held) : held;

@@ -50,7 +50,6 @@ def PipelineCopies : OrderedPass<"pipeline-copies", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.load_shared"];
   let gives = ["sm.copy_in", "sm.wait"];
 }
@@ -64,7 +63,6 @@ def KeepLhsInRegisters : OrderedPass<"keep-lhs-in-registers", "::mlir::ModuleOp"
     the same registers to both operands, without a warning. An `sm.mma` whose operand an `sm.wgmma` reads, too, keeps
     reading shared memory, because it runs rarely. The pass emits a remark if nothing qualifies.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.load_shared", "sm.to_shared"];
 }
 
@@ -79,7 +77,6 @@ def AllocateShared : OrderedPass<"allocate-shared"> {
     `sm.to_shared` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
     `sm.convert` and `sm.reshape` become alloc, write and read.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.load_shared", "sm.to_shared", "sm.convert", "sm.copy_in"];
   let gives = ["sm.write"];
   let ends = ["sm.load_shared", "sm.to_shared", "sm.convert"];
@@ -145,7 +142,6 @@ def PlanShared : OrderedPass<"plan-shared", "::mlir::ModuleOp"> {
     A role fills slots of a channel early, so the buffer of a channel is in use from the start of the roles. Each role
     of more than one warp gets a named barrier, then each warpgroup of a role with turns, then the channels by_barriers.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.write", "sm.copy_in", "sm.channel"];
   let gives = ["tile.shared_bytes"];
 }
@@ -212,7 +208,6 @@ def InsertBarriers : OrderedPass<"insert-barriers"> {
     The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
     it.
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["tile.shared_bytes", "sm.tma_store_wait"];
   let gives = ["sm.barrier"];
 }
@@ -311,7 +306,6 @@ def PlaceFences : OrderedPass<"place-fences"> {
     %f2 = sm.wgmma %late, %a depth 16 {fenced}
     ```
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.barrier", "sm.tma_store"];
 }
 
@@ -331,7 +325,6 @@ def CountWaits : OrderedPass<"count-waits"> {
     %o = sm.await %g pending 0
     ```
   }];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
   let needs = ["sm.wait", "sm.tma_store_wait"];
 }
 

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
-#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
-namespace tegula::cuda {
-#define GEN_PASS_REGISTRATION
-#include "compiler/cuda/shared/Passes.h.inc"
-
-void registerSharedPasses() { registerCudaSharedPasses(); }
-
-void buildSharedPipeline(mlir::OpPassManager &passes) {
+void tegula::cuda::buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPipelineCopies());
   passes.addPass(createKeepLhsInRegisters());
   passes.addPass(createAllocateShared());
@@ -26,5 +19,3 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createCountWaits());
   passes.addPass(createElectLanes());
 }
-
-} // namespace tegula::cuda

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
+#include "compiler/sm/Slices.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PIPELINECOPIES
@@ -21,18 +21,8 @@ using namespace mlir;
 using namespace tegula;
 
 using LocBuilder = ImplicitLocOpBuilder;
-/// Ops of a loop's body, operands first.
-using Slice = SetVector<Operation *>;
 
 //===-- Loads that can run ahead ---------------------------------------------------------------------------------===//
-
-/// Adds to `slice` the ops of the loop's body that the operands of `op` are computed from.
-static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [body = loop.getBody()](Operation *operand) { return operand->getBlock() == body; };
-  return getBackwardSlice(op, &slice, options);
-}
 
 /// Returns true if no operand of `op` is a value that the loop carries.
 static bool isIndependent(Operation *op, scf::ForOp loop) {
@@ -40,16 +30,10 @@ static bool isIndependent(Operation *op, scf::ForOp loop) {
                        [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
 }
 
-static bool isScalarAndPure(Operation *op) {
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
-}
-
 static bool canRunAhead(sm::LoadSharedOp fetch, scf::ForOp loop) {
-  Slice slice;
   return fetch.getType().getPanel() != 0 && tile::isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
-         succeeded(addOperands(fetch, loop, slice)) &&
-         llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
+         llvm::all_of(sm::sliceOf(fetch->getOperands(), loop.getBody()),
+                      [&](Operation *op) { return sm::isPureScalar(op) && isIndependent(op, loop); });
 }
 
 static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
@@ -60,13 +44,12 @@ static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
 /// Returns true if no loop inside loads, copies or receives tiles in shared memory. Such an inner loop needs the memory
 /// more.
 static bool isInnermost(scf::ForOp loop) {
-  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+  return !tile::anyOp(*loop.getBody(), [&](Operation *op) {
     auto inner = op->getParentOfType<scf::ForOp>();
     const bool fills =
         isa<sm::CopyInOp, sm::ConsumerWaitOp>(op) || (isa<sm::LoadSharedOp>(op) && op->getParentOp() == inner);
-    return fills && inner != loop ? WalkResult::interrupt() : WalkResult::advance();
+    return fills && inner != loop;
   });
-  return !result.wasInterrupted();
 }
 
 //===-- The pipeline ---------------------------------------------------------------------------------------------===//
@@ -79,9 +62,10 @@ public:
 
   void build() {
     for (sm::LoadSharedOp fetch : loads_)
-      (void)addOperands(fetch, loop_, slice_);
+      slice_.insert_range(sm::sliceOf(fetch->getOperands(), loop_.getBody()));
     LocBuilder b(loop_.getLoc(), loop_);
-    makeRings(b);
+    for (sm::LoadSharedOp fetch : loads_)
+      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), fetch.getType().ring(stages_)));
     SmallVector<Value> first;
     for (int64_t stage = 0; stage + 1 < stages_; ++stage)
       first.push_back(copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage)));
@@ -102,16 +86,6 @@ private:
   Value ahead(LocBuilder &b, Value variable, int64_t iterations) {
     Value distance = b.createOrFold<arith::MulIOp>(loop_.getStep(), integer(b, variable.getType(), iterations));
     return b.createOrFold<arith::AddIOp>(variable, distance);
-  }
-
-  void makeRings(LocBuilder &b) {
-    for (sm::LoadSharedOp fetch : loads_) {
-      sm::SharedType tile = fetch.getType();
-      SmallVector<int64_t> shape{stages_};
-      llvm::append_range(shape, tile.getShape());
-      auto ring = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
-      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), ring, IntegerAttr()));
-    }
   }
 
   /// Emits the copies of the iteration at `variable`, guarded by a test that there is such an iteration, and their
@@ -143,8 +117,6 @@ private:
     return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
   }
 
-  static void waitFor(LocBuilder &b, Value copies) { sm::WaitOp::create(b, copies, /*pending=*/IntegerAttr()); }
-
   /// Emits the wait for the tiles of the iteration, and the copies of a later iteration. They go to the slot that the
   /// previous iteration has read. A ring of one slot is filled for the iteration itself. Then replaces the loads by
   /// slots. The loop carries the commit groups in flight, the oldest first, and the slot of the iteration. Returns
@@ -154,11 +126,11 @@ private:
     SmallVector<Value> groups(carried.drop_back());
     Value slot = carried.back();
     if (stages_ > 1)
-      waitFor(b, groups.front());
+      sm::WaitOp::create(b, groups.front());
     Value variable = b.createOrFold<arith::AddIOp>(loop_.getInductionVar(), distance);
     groups.push_back(copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1)));
     if (stages_ == 1)
-      waitFor(b, groups.front());
+      sm::WaitOp::create(b, groups.front());
     for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
       b.setInsertionPoint(fetch);
       fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());
@@ -173,19 +145,14 @@ private:
   scf::ForOp loop_;
   SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
-  Slice slice_;
+  SetVector<Operation *> slice_; ///< The ops of an iteration that the loads are computed from, operands first.
   SmallVector<Value> rings_;
 };
 
 struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
   void runOnOperation() override {
     const int64_t stages = tile::scheduleOf(getOperation()).num_stages;
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) {
-      if (isInnermost(loop))
-        loops.push_back(loop);
-    });
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : tile::allOps(getOperation(), isInnermost))
       if (SmallVector<sm::LoadSharedOp> fetches = loadsAhead(loop); !fetches.empty())
         Pipeline(loop, std::move(fetches), stages).build();
   }

@@ -3,8 +3,6 @@
 
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Pass/Pass.h"
-
 namespace tegula::cuda {
 #define GEN_PASS_DEF_PRINTACCESSES
 #include "compiler/cuda/shared/Passes.h.inc"

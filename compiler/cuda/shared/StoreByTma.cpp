@@ -4,13 +4,13 @@
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_STOREBYTMA
@@ -36,10 +36,7 @@ static bool sharesItsPlace(sm::CopyOutOp copy) {
     sm::AllocOp other = sm::allocOf(access.place->get());
     return access.kind == sm::AccessKind::write && other && other != own && overlap(other, own);
   };
-  WalkResult search = sm::roleOf(copy)->body().walk([&](Operation *op) {
-    return llvm::any_of(sm::accessesOf(op), isOver) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return tile::anyOp(sm::roleOf(copy)->body(), [&](Operation *op) { return llvm::any_of(sm::accessesOf(op), isOver); });
 }
 
 /// Returns true if tiles of different iterations of `loop` do not overlap in this dimension.
@@ -59,11 +56,9 @@ static bool hasFixedRows(Value view, LoopLikeOpInterface loop) {
 /// Returns true if no other op of the function accesses the tensor.
 static bool isOnlyAccess(sm::CopyOutOp copy) {
   Value tensor = tile::rootOf(copy.getView());
-  WalkResult search = copy->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
-    auto isOther = [&](const sm::Access &access) { return op != copy && tile::rootOf(access.place->get()) == tensor; };
-    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return !search.wasInterrupted();
+  auto isOfTensor = [&](const sm::Access &access) { return tile::rootOf(access.place->get()) == tensor; };
+  return !tile::anyOp(copy->getParentOfType<func::FuncOp>(),
+                      [&](Operation *op) { return op != copy && llvm::any_of(sm::accessesOf(op), isOfTensor); });
 }
 
 /// Returns true if a warp writes each element of the tensor at most once, and nothing reads it. TMA copies of one warp
@@ -119,7 +114,7 @@ static void waitBefore(Operation *op, Value buffer) {
   if (before && before.getShared() == buffer)
     return;
   OpBuilder b(op);
-  sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer, /*pending=*/IntegerAttr());
+  sm::TmaStoreWaitOp::create(b, op->getLoc(), buffer);
 }
 
 /// Returns true if the store may have started before the write, such as in an earlier iteration.
@@ -153,10 +148,7 @@ static bool readsBuffers(const sm::RoleRef &role) {
     return access.engine == sm::Engine::tma && access.kind == sm::AccessKind::read &&
            isa<sm::SharedType>(place.getType()) && !sm::isReceived(place);
   };
-  WalkResult search = role.body().walk([&](Operation *op) {
-    return llvm::any_of(sm::accessesOf(op), isOfBuffer) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return tile::anyOp(role.body(), [&](Operation *op) { return llvm::any_of(sm::accessesOf(op), isOfBuffer); });
 }
 
 /// Waits at the end of each role: the end frees shared memory, which TMA must have read.

@@ -7,7 +7,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {
@@ -253,6 +252,20 @@ void Threads::either(Value condition, function_ref<void()> then, function_ref<vo
     };
   };
   either(condition, TypeRange(), nothing(then), nothing(otherwise));
+}
+
+void Threads::onlyIf(Value condition, function_ref<void()> emit) {
+  OpBuilder::InsertionGuard guard(b);
+  if (condition)
+    b.setInsertionPointToStart(scf::IfOp::create(b, condition).thenBlock());
+  emit();
+}
+
+void Threads::repeat(Value first, Value end, int64_t step, function_ref<void(Value)> emit) {
+  auto loop = scf::ForOp::create(b, first, end, s.i32(step));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emit(loop.getInductionVar());
 }
 
 //===-- Pass -----------------------------------------------------------------------------------------------------===//

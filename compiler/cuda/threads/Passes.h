@@ -2,19 +2,15 @@
 // The passes of the phase `threads`: the program of one thread. Passes.td says what each does.
 #pragma once
 
-#include <memory>
-
-namespace mlir {
-class OpPassManager;
-class Pass;
-} // namespace mlir
+#include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
 
-std::unique_ptr<mlir::Pass> createLowerToThreads();
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/cuda/threads/Passes.h.inc"
 
-/// Adds these passes in this order.
+/// Adds the passes of the phase in the order in which they run.
 void buildThreadsPipeline(mlir::OpPassManager &passes);
-void registerThreadsPasses();
 
 } // namespace tegula::cuda

@@ -58,9 +58,8 @@ ThreadCoordinates Threads::recomputePlace(RankedTensorType tile) { return placeO
 /// Returns the largest coordinate that these digits contribute to `dim`.
 static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {
   int64_t sum = 0;
-  for (const sm::Digit &digit : digits)
-    if (digit.dim == static_cast<int32_t>(dim))
-      sum += (digit.size - 1) * digit.stride;
+  for (const sm::DigitAlong &digit : sm::digitsAlong(digits, dim))
+    sum += (digit.size - 1) * digit.stride;
   return sum;
 }
 
@@ -70,6 +69,11 @@ Value Threads::inside(RankedTensorType tile, unsigned reg, unsigned dim) {
   if (largest(layout.getLanes(), dim) + largest(layout.getWarps(), dim) < room)
     return nullptr;
   return s.compare(Scalars::Compare::slt, place(tile).origin[dim], room);
+}
+
+Value Threads::insideOr(RankedTensorType tile, unsigned reg, unsigned dim, Value element, TypedAttr otherwise) {
+  Value isInside = inside(tile, reg, dim);
+  return isInside ? s.select(isInside, element, arith::ConstantOp::create(b, otherwise)) : element;
 }
 
 Value Threads::inside(RankedTensorType tile, unsigned reg) {

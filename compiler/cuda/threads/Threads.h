@@ -86,6 +86,11 @@ public:
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
   void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// Emits a branch that does what `emit` emits if the condition is true. A null condition is always true.
+  void onlyIf(mlir::Value condition, llvm::function_ref<void()> emit);
+  /// Emits a loop whose variable, an i32, goes from `first` in steps to below `end`.
+  void repeat(mlir::Value first, mlir::Value end, int64_t step, llvm::function_ref<void(mlir::Value)> emit);
+  mlir::Value zero(mlir::Type type) { return mlir::arith::ConstantOp::create(b, b.getZeroAttr(type)); }
   /// Returns registers in the form in which a branch yields them: pairs of 16-bit registers as 32-bit values, if their
   /// number is even.
   llvm::SmallVector<mlir::Value> packed(llvm::ArrayRef<mlir::Value> registers);
@@ -96,6 +101,8 @@ public:
   /// Returns the number of the warp, an i32: in a role among the warps of the role, otherwise in the thread block.
   mlir::Value warp() const { return warp_; }
   mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
+  /// Returns an i1: true in the first warp of the role or of the thread block.
+  mlir::Value isFirstWarp() { return s.compare(Scalars::Compare::eq, warp_, 0); }
   /// Returns the number of lanes of a warp that execute this part of the program: 1 in an `sm.elect`.
   int64_t lanes() const { return lanes_; }
   /// Returns an i1: true in the lane that acts for its warp. Null if only one lane executes this part of the program.
@@ -138,6 +145,9 @@ public:
   mlir::Value inside(mlir::RankedTensorType tile, unsigned reg, unsigned dim);
   /// Returns the same for all dimensions together.
   mlir::Value inside(mlir::RankedTensorType tile, unsigned reg);
+  /// Returns `element`, which the register holds, or `otherwise` if its coordinate along `dim` is outside the tile.
+  mlir::Value insideOr(mlir::RankedTensorType tile, unsigned reg, unsigned dim, mlir::Value element,
+                       mlir::TypedAttr otherwise);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
   /// Returns the i32 address of byte `offset` of the shared memory of the thread block.
@@ -199,5 +209,8 @@ private:
   llvm::DenseMap<mlir::Value, View> views_;
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;
 };
+
+/// Returns the number of this warpgroup in its role, an i32.
+inline mlir::Value warpgroupOf(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
 
 } // namespace tegula::cuda

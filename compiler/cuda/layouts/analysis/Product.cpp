@@ -18,6 +18,16 @@ Product::Product(tile::SoftmaxUpdateOp update)
   lhsType = update.getScores().getType().clone(rhsType.getElementType());
 }
 
+Product Product::flipped() const {
+  Product other = *this;
+  std::swap(other.lhs, other.rhs);
+  std::swap(other.lhsType, other.rhsType);
+  other.transposesLhs = !transposesRhs;
+  other.transposesRhs = !transposesLhs;
+  other.type = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType());
+  return other;
+}
+
 SmallVector<Product> productsOf(Operation *root) {
   SmallVector<Product> products;
   root->walk([&](Operation *op) {

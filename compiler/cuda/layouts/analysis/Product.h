@@ -27,6 +27,8 @@ struct Product {
   bool transposesLhs = false, transposesRhs = false, allowsTf32 = false;
 
   bool isSoftmax() const { return mlir::isa<tile::SoftmaxUpdateOp>(op); }
+  /// Returns the product of the transposed operands in the other order, whose result is the transpose of this one.
+  Product flipped() const;
 };
 
 /// Returns the products in `root`, in the order of the program.

@@ -31,53 +31,33 @@ std::string obstacleToWarpgroups(const Product &product) {
   return {};
 }
 
-/// Returns the sizes of what warpgroups compute.
-static MmaShape computed(const Product &product, const ProductPlan &plan) {
-  MmaShape shape = shapeOf(product);
-  if (plan.flipped)
-    std::swap(shape.m, shape.n);
-  return shape;
-}
-
-static Value leftOf(const Product &product, const ProductPlan &plan) {
-  return plan.flipped ? product.rhs : product.lhs;
-}
-static Value rightOf(const Product &product, const ProductPlan &plan) {
-  return plan.flipped ? product.lhs : product.rhs;
-}
-
-/// Returns true if warpgroups read their left operand as the transpose of the tile.
-static bool transposesLeft(const Product &product, const ProductPlan &plan) {
-  return plan.flipped ? !product.transposesRhs : product.transposesLhs;
-}
-
-/// Returns true if warpgroups read their right operand as the transpose of the tile.
-static bool transposesRight(const Product &product, const ProductPlan &plan) {
-  return plan.flipped ? !product.transposesLhs : product.transposesRhs;
+/// Returns what warpgroups compute.
+static Product computed(const Product &product, const ProductPlan &plan) {
+  return plan.flipped ? product.flipped() : product;
 }
 
 /// Returns the columns that each warpgroup computes.
 static int64_t columnsOf(const Product &product, const ProductPlan &plan) {
-  return columnsOfWarpgroup(rightOf(product, plan), transposesRight(product, plan), computed(product, plan).n,
-                            plan.columns);
+  const Product ofGroups = computed(product, plan);
+  return columnsOfWarpgroup(ofGroups.rhs, ofGroups.transposesRhs, shapeOf(ofGroups).n, plan.columns);
 }
 
 /// Returns the sizes of what warpgroups compute, with the columns of the padding.
 static MmaShape padded(const Product &product, const ProductPlan &plan) {
-  MmaShape shape = computed(product, plan);
+  MmaShape shape = shapeOf(computed(product, plan));
   shape.n = plan.columns * columnsOf(product, plan);
   return shape;
 }
 
 /// Returns why warpgroups that divide the columns of the result cannot have equal parts; empty if they can.
 static std::string obstacleToDivision(const Product &product, const ProductPlan &plan) {
-  const Value right = rightOf(product, plan);
-  if (plan.columns == 1 || hasColumnsInRows(right, transposesRight(product, plan)))
+  const Product ofGroups = computed(product, plan);
+  if (plan.columns == 1 || hasColumnsInRows(ofGroups.rhs, ofGroups.transposesRhs))
     return {};
-  const int64_t n = computed(product, plan).n, columns = columnsOf(product, plan);
+  const int64_t n = shapeOf(ofGroups).n, columns = columnsOf(product, plan);
   const int64_t ofPanel = sm::panelColumns(product.rhsType.getElementType());
   const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
-  const bool isKMajor = transposesRight(product, plan) && right.getDefiningOp<tile::LoadOp>();
+  const bool isKMajor = ofGroups.transposesRhs && ofGroups.rhs.getDefiningOp<tile::LoadOp>();
   if (n == plan.columns * columns && (isWhole || isKMajor))
     return {};
   return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", n, plan.flipped ? "rows" : "columns",
@@ -85,7 +65,7 @@ static std::string obstacleToDivision(const Product &product, const ProductPlan 
 }
 
 std::string obstacleTo(const Product &product, const ProductPlan &plan) {
-  const MmaShape shape = computed(product, plan);
+  const MmaShape shape = shapeOf(computed(product, plan));
   const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = columnsOf(product, plan);
   if (shape.m % rows)
     return llvm::formatv("{0} {1} are no multiple of {2}, which is 64 for each of {3} warpgroups", shape.m,
@@ -122,7 +102,8 @@ public:
   void add(tile::DotOp dot) {
     const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
     const bool isPossible = obstacleTo(dot, plan).empty();
-    const MmaShape shape = isPossible ? padded(dot, plan) : computed(dot, plan);
+    const Product ofGroups = computed(dot, plan);
+    const MmaShape shape = isPossible ? padded(dot, plan) : shapeOf(ofGroups);
     const double words = static_cast<double>(bytesOf(dot.getRhs())) / kBytesOfWord; // Tensor cores read 16-bit words.
     const double tensorClocks = words * shape.m * shape.n * shape.k / kRates.multiplyAdds;
     Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];
@@ -136,8 +117,8 @@ public:
     if (isAddedByLanes(dot, plan))
       clocks.exchanges += static_cast<double>(dot.getType().getNumElements()) / sm::kWarpSize;
     clocks.tensor += tensorClocks;
-    addOperand(clocks, leftOf(dot, plan), shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
-    addOperand(clocks, rightOf(dot, plan), shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
+    addOperand(clocks, ofGroups.lhs, shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
+    addOperand(clocks, ofGroups.rhs, shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
   }
 
   double cost() const {
@@ -181,12 +162,12 @@ private:
 
   /// Returns true if each thread holds its part of the left operand.
   bool isInRegisters(tile::DotOp dot, const ProductPlan &plan) const {
-    const Value left = leftOf(dot, plan);
-    auto known = plans_.find(groups_.of(left));
-    if (left.getDefiningOp<tile::LoadOp>() || known == plans_.end())
+    const Product ofGroups = computed(dot, plan);
+    auto known = plans_.find(groups_.of(ofGroups.lhs));
+    if (ofGroups.lhs.getDefiningOp<tile::LoadOp>() || known == plans_.end())
       return false;
     const ProductPlan &operand = known->second;
-    return operand.flipped == transposesLeft(dot, plan) && operand.rows == plan.rows && operand.columns == 1 &&
+    return operand.flipped == ofGroups.transposesLhs && operand.rows == plan.rows && operand.columns == 1 &&
            plan.columns == 1;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/LoopGraph.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -8,7 +9,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 using Number = LoopGraph::Number;
 
 Anchors cuda::anchorsOf(scf::ForOp loop) {
@@ -80,11 +80,8 @@ static void forEachReader(Operation *op, function_ref<void(Operation *)> visit) 
 }
 
 bool cuda::readsSlotByLanes(Operation *op) {
-  WalkResult search = op->walk([](Operation *inside) {
-    auto isRead = [](const sm::Access &access) { return !access.goesOn() && sm::isReceived(access.place->get()); };
-    return llvm::any_of(sm::accessesOf(inside), isRead) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  auto isRead = [](const sm::Access &access) { return !access.goesOn() && sm::isReceived(access.place->get()); };
+  return tile::anyOp(*op, [&](Operation *inside) { return llvm::any_of(sm::accessesOf(inside), isRead); });
 }
 
 /// Returns true if `op` only makes the elements of an MMA's operand in registers narrower.
@@ -157,8 +154,7 @@ static SmallVector<sm::ProducerLoadOp> otherParts(sm::ProducerLoadOp load) {
 }
 
 static bool waitsForTiles(Operation *op) {
-  WalkResult search = op->walk([](sm::ConsumerWaitOp) { return WalkResult::interrupt(); });
-  return search.wasInterrupted();
+  return tile::anyOp(*op, [](sm::ConsumerWaitOp) { return true; });
 }
 
 /// Returns true for an inner loop whose tiles the producer loads. A loop that is pipelined lies in a branch.

@@ -22,8 +22,11 @@ Anchors anchorsOf(mlir::scf::ForOp loop);
 /// Returns the labels, as a list for a message.
 std::string labelsOf(const Anchors &anchors);
 
+/// MMAs by label, in program order.
+using Labels = llvm::MapVector<llvm::StringRef, sm::AsyncProduct>;
+
 /// Returns the MMAs among the anchors of a loop.
-llvm::MapVector<llvm::StringRef, sm::AsyncProduct> labelledMmas(mlir::scf::ForOp loop);
+Labels labelledMmas(mlir::scf::ForOp loop);
 
 /// Returns the wait for an MMA in the body of its loop.
 sm::AwaitOp awaitOf(sm::AsyncProduct mma);

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/LoopOrder.h"
+#include "compiler/tile/Walks.h"
 
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
-using Labels = llvm::MapVector<StringRef, sm::AsyncProduct>;
 using Number = LoopGraph::Number;
-
-/// Returns true if all warps execute `op`, or an op inside, together.
-static bool needsAllWarps(Operation *op) {
-  WalkResult search = op->walk(
-      [](Operation *inside) { return sm::meetsOtherWarps(inside) ? WalkResult::interrupt() : WalkResult::advance(); });
-  return search.wasInterrupted();
-}
 
 /// Returns the store that ends the turn with which `steps` begin, or null if an MMA ends it.
 static sm::ProducerStoreOp passingStore(ArrayRef<sm::Step> steps, const Labels &mmas) {
@@ -116,7 +109,7 @@ private:
     for (const LoopOrder::Entry &entry : llvm::reverse(ArrayRef(order_.entries).drop_back(isPassedByWrite))) {
       if (entry.kind == Kind::takeTurn)
         return;
-      if (entry.op && needsAllWarps(entry.op))
+      if (entry.op && tile::anyOp(*entry.op, sm::meetsOtherWarps))
         refuse("a turn contains an op that all warps execute together");
     }
   }

@@ -5,7 +5,6 @@
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -16,17 +15,6 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
-
-SetVector<Operation *> cuda::sliceOf(ValueRange values) {
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.inclusive = true;
-  SetVector<Operation *> slice;
-  for (Value value : values)
-    if (Operation *op = value.getDefiningOp())
-      (void)getBackwardSlice(op, &slice, options);
-  return slice;
-}
 
 SmallVector<Value> cuda::boundsOf(scf::ForOp loop) {
   return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
@@ -40,10 +28,7 @@ static bool isCarried(Value value) {
 }
 
 /// Returns true if a producer can repeat `op`: it computes or reads scalars and needs no value that a loop carries.
-static bool isRepeatable(Operation *op) {
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && llvm::none_of(op->getOperands(), isCarried) &&
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
-}
+static bool isRepeatable(Operation *op) { return sm::isPureScalar(op) && llvm::none_of(op->getOperands(), isCarried); }
 
 static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
 
@@ -230,7 +215,7 @@ static void readIfLoaded(LocBuilder &b, sm::LoadSharedOp fetch, tile::LoadOp loa
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, load.getResult());
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, sm::ReadOp::create(b, load.getType(), fetch, /*reshaped=*/false).getResult());
+  scf::YieldOp::create(b, sm::ReadOp::create(b, load.getType(), fetch).getResult());
 }
 
 sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
@@ -246,7 +231,7 @@ sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
     if (isMatrix || isZeroFilled(read)) {
-      auto ofLanes = sm::ReadOp::create(b, type, fetch, /*reshaped=*/false);
+      auto ofLanes = sm::ReadOp::create(b, type, fetch);
       tile::inheritAttributes(ofLanes, read, {kRole});
       read.replaceAllUsesWith(ofLanes.getResult());
       read.erase();

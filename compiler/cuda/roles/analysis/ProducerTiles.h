@@ -2,17 +2,16 @@
 // The tiles that a producer can load.
 #pragma once
 
+#include "compiler/sm/Slices.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <string>
 
 namespace tegula::cuda {
 
-/// Returns the ops that `values` are computed from, operands first.
-llvm::SetVector<mlir::Operation *> sliceOf(mlir::ValueRange values);
+using sm::sliceOf;
 
 /// Returns lower bound, upper bound and step of a loop.
 llvm::SmallVector<mlir::Value> boundsOf(mlir::scf::ForOp loop);

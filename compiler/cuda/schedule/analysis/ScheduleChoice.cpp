@@ -134,31 +134,6 @@ Obstacles obstaclesToSharing(ArrayRef<Product> products, const SharedProducts &s
   return obstacles.empty() ? obstaclesToExchanging(products) : obstacles;
 }
 
-/// Returns what else makes room if the caller gives several program instances for a multiprocessor.
-const char *orFewerInstances(const Schedule &given) {
-  return instancesOf(given) == 1 ? "" : ", or lower instances_per_sm";
-}
-
-Obstacle obstacleOfAccumulators(ArrayRef<Product> products, const Schedule &given, int64_t registers, int64_t free) {
-  return obstacleOf(products.front(),
-                    llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are "
-                                  "free for them; use smaller tiles{2}",
-                                  registers, std::max<int64_t>(free, 0), orFewerInstances(given)));
-}
-
-/// `stages` are those that the caller gives, or else two.
-Obstacle obstacleOfShared(ArrayRef<Product> products, const Schedule &given, int64_t stages, int64_t bytes,
-                          int64_t free) {
-  const bool isGiven = given.num_stages != 0;
-  return obstacleOf(
-      products.front(),
-      llvm::formatv("{0}the tiles that an iteration loads need {1} bytes of shared memory{2}, and {3} are free; use "
-                    "smaller tiles{4}{5}",
-                    isGiven ? "" : "two stages of ", stages * bytes,
-                    isGiven ? " with num_stages=" + std::to_string(stages) : std::string(), std::max<int64_t>(free, 0),
-                    given.num_stages > 1 ? ", or lower num_stages" : "", orFewerInstances(given)));
-}
-
 /// Returns an obstacle for each product that is in no innermost loop.
 Obstacles obstaclesOutsideLoops(ModuleOp module) {
   Obstacles obstacles;
@@ -189,18 +164,18 @@ public:
   /// Sets the schedule, unless there are obstacles. Given roles are kept in spite of them.
   void choose(ScheduleChoice &choice) {
     if (products_.empty())
-      choice.obstacles = obstaclesOutsideLoops(module_);
-    else if (chooseWarps(choice.obstacles) && allowsOperandsInRegisters(choice.obstacles)) {
+      obstacles_ = obstaclesOutsideLoops(module_);
+    else if (chooseWarps() && allowsOperandsInRegisters()) {
       chooseInstances();
-      (void)chooseStages(choice.obstacles);
+      (void)chooseStages();
     }
     const bool demanded = demandsRoles(given_);
-    if (warps_ != 0 && (demanded || choice.obstacles.empty()))
+    if (warps_ != 0 && (demanded || obstacles_.empty()))
       choice.schedule = schedule();
     else if (demanded)
       choice.schedule.roles = Roles::load;
-    if (demanded)
-      choice.obstacles.clear();
+    if (!demanded)
+      choice.obstacles = obstacles_;
   }
 
   /// Adds the schedules with roles that may spill less.
@@ -227,12 +202,21 @@ public:
 private:
   bool mayHave(int64_t warps) const { return given_.num_warps == 0 || given_.num_warps == warps; }
 
-  bool chooseWarps(Obstacles &obstacles) {
+  /// Notes the only obstacle, at the first product. Returns false.
+  bool refuse(std::string reason) {
+    obstacles_ = {obstacleOf(products_.front(), std::move(reason))};
+    return false;
+  }
+
+  /// Returns what else makes room if the caller gives several program instances for a multiprocessor.
+  const char *orFewerInstances() const { return instancesOf(given_) == 1 ? "" : ", or lower instances_per_sm"; }
+
+  bool chooseWarps() {
     const int64_t ofRows = shapeOf(products_.front()).m / sm::kRowsPerWarp;
     const bool haveRows = haveRowsFor(products_, ofRows);
     if (haveRows && mayHave(ofRows)) {
       warps_ = ofRows;
-      return hasRegisters(accumulators_.early(), obstacles);
+      return hasRegisters(accumulators_.early());
     }
     constexpr int64_t ofSharing = SharedProducts::kWarpgroups * sm::kWarpsPerWarpgroup;
     const SharedProducts shared(module_);
@@ -241,14 +225,12 @@ private:
       warps_ = ofSharing;
       bytesOfExchanges_ = bytesOfComputed(products_);
       accumulators_ = Accumulators(products_, [&](const Product &product) { return shared.accumulatorsOf(product); });
-      return hasRegisters(accumulators_.withExchanges(), obstacles);
+      return hasRegisters(accumulators_.withExchanges());
     }
     if (haveRows || toSharing.empty())
-      obstacles = {obstacleOf(
-          products_.front(), llvm::formatv("num_warps={0} is given, and whole warpgroups compute it with num_warps={1}",
-                                           given_.num_warps, haveRows ? ofRows : ofSharing))};
-    else
-      obstacles = toSharing;
+      return refuse(llvm::formatv("num_warps={0} is given, and whole warpgroups compute it with num_warps={1}",
+                                  given_.num_warps, haveRows ? ofRows : ofSharing));
+    obstacles_ = toSharing;
     return false;
   }
 
@@ -265,20 +247,21 @@ private:
     return instances == 1 ? most : std::min(most, 4 * registersOfConsumer(instances) / 5);
   }
 
-  bool hasRegisters(int64_t elements, Obstacles &obstacles) {
+  bool hasRegisters(int64_t elements) {
     const int64_t registers = perThread(elements, warps_), free = freeRegisters(kMostAccumulators);
     accumulatorsOfThread_ = registers;
-    if (registers > free)
-      obstacles = {obstacleOfAccumulators(products_, given_, registers, free)};
-    return registers <= free;
+    if (registers <= free)
+      return true;
+    return refuse(llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are free "
+                                "for them; use smaller tiles{2}",
+                                registers, std::max<int64_t>(free, 0), orFewerInstances()));
   }
 
-  bool allowsOperandsInRegisters(Obstacles &obstacles) const {
+  bool allowsOperandsInRegisters() {
     if (given_.lhs_in_registers == true && given_.overlap == Overlap::none)
-      obstacles = {obstacleOf(products_.front(),
-                              "lhs_in_registers=true and overlap=none are given, and roles=load keeps "
-                              "operands in registers with overlap=pingpong only")};
-    return obstacles.empty();
+      return refuse("lhs_in_registers=true and overlap=none are given, and roles=load keeps operands in registers with "
+                    "overlap=pingpong only");
+    return true;
   }
 
   /// Lets several program instances share a multiprocessor if there is room for each, so that its tensor cores have
@@ -320,18 +303,23 @@ private:
            bytesOfAddedByTma();
   }
 
-  bool chooseStages(Obstacles &obstacles) {
+  bool chooseStages() {
     constexpr int64_t fewestStages = 2;
-    const int64_t least = given_.num_stages == 0 ? fewestStages : given_.num_stages;
+    const bool isGiven = given_.num_stages != 0;
+    const int64_t least = isGiven ? given_.num_stages : fewestStages;
     const int64_t bytes = bytesOfIteration(products_), free = freeShared(instances_);
     if (bytes == 0)
-      obstacles = {obstacleOf(products_.front(), "its loop loads no operand of a dot, which a producer would do; load "
-                                                 "tiles of the operands in the loop")};
-    else if (free < least * bytes)
-      obstacles = {obstacleOfShared(products_, given_, least, bytes, free)};
-    else
-      stages_ = given_.num_stages == 0 ? std::min(free / bytes, kMostStages) : least;
-    return obstacles.empty();
+      return refuse("its loop loads no operand of a dot, which a producer would do; load tiles of the operands in the "
+                    "loop");
+    if (free < least * bytes)
+      return refuse(llvm::formatv(
+          "{0}the tiles that an iteration loads need {1} bytes of shared memory{2}, and {3} are free; use smaller "
+          "tiles{4}{5}",
+          isGiven ? "" : "two stages of ", least * bytes,
+          isGiven ? " with num_stages=" + std::to_string(least) : std::string(), std::max<int64_t>(free, 0),
+          given_.num_stages > 1 ? ", or lower num_stages" : "", orFewerInstances()));
+    stages_ = isGiven ? least : std::min(free / bytes, kMostStages);
+    return true;
   }
 
   int64_t bytesOfAddedByTma() const { return given_.add_by_tma == false ? 0 : bytesOfAdded(module_); }
@@ -356,6 +344,7 @@ private:
   ArrayRef<Product> products_;
   Accumulators accumulators_;
   const Schedule &given_;
+  Obstacles obstacles_;
   int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
   int64_t accumulatorsOfThread_ = 0;
   int instances_ = 1; ///< What a caller gives is in given_.

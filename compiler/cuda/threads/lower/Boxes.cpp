@@ -7,7 +7,6 @@
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Storage.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -127,11 +126,6 @@ static Value clampToCoordinate(Threads &t, Value index) {
   return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
 }
 
-/// Returns the indices of a position in the tensor of the view, the innermost dimension first.
-static SmallVector<Value> indicesOf(Value view, ValueRange position) {
-  return tile::positionInTensor(view, position)->indices;
-}
-
 /// Changes coordinates in a tensor to those of a map whose rows end inside it (docs/design/tma.md). The box begins at
 /// `row` of the `count` rows (i32) that end at `end` (index). A negative row counts as one after the end.
 static void addEnd(Threads &t, Value row, Value count, Value end, SmallVector<Value> &coordinates) {
@@ -172,20 +166,14 @@ static void addEnd(Threads &t, Value view, SmallVector<Value> &coordinates) {
   addEnd(t, coordinates[1], t.s.toI32(count), end, coordinates);
 }
 
-SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, bool areTested) {
-  SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(view, position), [&](Value index) {
+SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, bool areTested, Value row) {
+  const SmallVector<Value> indices = tile::positionInTensor(view, position)->indices;
+  SmallVector<Value> coordinates = llvm::map_to_vector(indices, [&](Value index) {
     return areTested ? t.s.toI32(t.scalar(index)) : clampToCoordinate(t, t.scalar(index));
   });
+  if (row)
+    coordinates[1] = t.s.add(coordinates[1], row);
   addEnd(t, view, coordinates);
-  return coordinates;
-}
-
-/// Returns the coordinates of an element `row` (i32) rows after the first one of a tile that TMA can store.
-static SmallVector<Value> testedCoordinatesOf(Threads &t, sm::TmaStoreOp op, Value row) {
-  SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
-                                                       [&](Value index) { return t.s.toI32(t.scalar(index)); });
-  coordinates[1] = t.s.add(coordinates[1], row);
-  addEnd(t, op.getView(), coordinates);
   return coordinates;
 }
 
@@ -256,14 +244,13 @@ static void copyDividedBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCo
   const int64_t boxes = boxCount(load), rows = slot.type.getShape().front() / boxes;
   for (auto [group, ofLane] : llvm::enumerate(ofLanes)) {
     const int64_t first = static_cast<int64_t>(group) * sm::kWarpSize, count = std::min(boxes - first, sm::kWarpSize);
-    OpBuilder::InsertionGuard guard(t.b);
-    auto loop = scf::ForOp::create(t.b, t.s.i32(0), t.s.i32(count), t.s.i32(1));
-    t.b.setInsertionPointToStart(loop.getBody());
-    BoxCoordinates box = ofLane;
-    for (Value &coordinate : MutableArrayRef(box).slice(1, sm::kCoordinatesOfEnd)) // Its row, and the end of its rows.
-      coordinate = t.gpu.ofLane(coordinate, loop.getInductionVar());
-    Value place = t.s.mul(t.s.add(loop.getInductionVar(), first), rows * sm::kPanelBytes);
-    t.byOneLane([&] { forEachBox(t, slot.type, t.s.add(slot.address, place), {box}, rows, copy); });
+    t.repeat(t.s.i32(0), t.s.i32(count), 1, [&, box = ofLane](Value lane) mutable {
+      // Its row, and the end of its rows.
+      for (Value &coordinate : MutableArrayRef(box).slice(1, sm::kCoordinatesOfEnd))
+        coordinate = t.gpu.ofLane(coordinate, lane);
+      Value place = t.s.mul(t.s.add(lane, first), rows * sm::kPanelBytes);
+      t.byOneLane([&] { forEachBox(t, slot.type, t.s.add(slot.address, place), {box}, rows, copy); });
+    });
   }
 }
 
@@ -294,22 +281,19 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, ArrayRef<BoxCoordinate
 static Value rowOfWarp(Threads &t, uint64_t rows) { return t.s.mul(t.warp(), static_cast<int64_t>(rows)); }
 
 /// Starts the TMA copies of this warp's rows to global memory.
-static LogicalResult lower(Threads &t, sm::TmaStoreOp op) {
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
-  const uint64_t rows = op.getRowsOfWarp();
-  Value row = rowOfWarp(t, rows), place = t.s.mul(row, sm::kPanelBytes);
-  place = t.s.add(place, t.sharedAddress(op.getShared()));
-  forEachBox(t, op.getShared().getType(), place, testedCoordinatesOf(t, op, row), static_cast<int64_t>(rows),
-             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(op)), at, place); });
-  t.gpu.commitBoxes();
-  return success();
+static void lower(Threads &t, sm::TmaStoreOp op) {
+  t.onlyIf(t.isFirstLane(), [&] {
+    const uint64_t rows = op.getRowsOfWarp();
+    Value row = rowOfWarp(t, rows), place = t.s.mul(row, sm::kPanelBytes);
+    place = t.s.add(place, t.sharedAddress(op.getShared()));
+    forEachBox(t, op.getShared().getType(), place,
+               coordinatesOf(t, op.getView(), op.getPosition(), /*areTested=*/true, row), static_cast<int64_t>(rows),
+               [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(op)), at, place); });
+    t.gpu.commitBoxes();
+  });
 }
 
-static LogicalResult lower(Threads &t, sm::TmaCommitOp) {
-  t.gpu.commitBoxes();
-  return success();
-}
+static void lower(Threads &t, sm::TmaCommitOp) { t.gpu.commitBoxes(); }
 
 /// Returns the first row and column of a warp's fragments (i32).
 static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid, Value warp) {
@@ -361,35 +345,29 @@ static void addBoxes(Threads &t, sm::TmaAddOp op, ArrayRef<AddedBox> boxes, Valu
   t.gpu.commitBoxes();
 }
 
-static LogicalResult lower(Threads &t, sm::CoordinatesOp op) {
+static void lower(Threads &t, sm::CoordinatesOp op) {
   for (auto [result, coordinate] :
        llvm::zip_equal(op.getCoordinates(), coordinatesOf(t, op.getView(), op.getPosition(), op.getTested())))
     t.define(result, coordinate);
-  return success();
 }
 
 /// Each warp adds what it has written, or each lane of the only warp adds what one warp has written.
-static LogicalResult lower(Threads &t, sm::TmaAddOp op) {
+static void lower(Threads &t, sm::TmaAddOp op) {
   const int64_t warps = sm::countOf(op.getLayout().getWarps());
   if (t.warps() == warps) {
     addBoxes(t, op, boxesOfWarp(t, op), t.isFirstLane());
-    return success();
+    return;
   }
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), warps)).thenBlock());
-  addBoxes(t, op, boxesOf(t, op, t.lane()), /*predicate=*/nullptr);
-  return success();
+  t.onlyIf(t.s.compare(Compare::slt, t.lane(), warps),
+           [&] { addBoxes(t, op, boxesOf(t, op, t.lane()), /*predicate=*/nullptr); });
 }
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
-static LogicalResult lower(Threads &t, sm::CanLoadByTmaOp op) {
-  t.define(op.getResult(), t.canLoadByTma());
-  return success();
-}
+static void lower(Threads &t, sm::CanLoadByTmaOp op) { t.define(op.getResult(), t.canLoadByTma()); }
 
 /// Tests that the tensor maps exist, and that a box may begin at the first column.
-static LogicalResult lower(Threads &t, sm::IsLoadedOp op) {
+static void lower(Threads &t, sm::IsLoadedOp op) {
   Value isLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
   if (!startsAtBox(op.getView(), column)) {
     Value rest = t.s.rem(t.s.toI32(t.scalar(column)), sm::boxUnit(op.getView().getType().getElementType()));
@@ -402,7 +380,6 @@ static LogicalResult lower(Threads &t, sm::IsLoadedOp op) {
       isLoaded = t.s.both(isLoaded, t.s.covers(size, at, extent));
   }
   t.define(op.getResult(), isLoaded);
-  return success();
 }
 
 /// Tests that a tensor map exists, and that all indices are coordinates. A GPU reports an illegal instruction for a box
@@ -415,12 +392,11 @@ static Value areBoxesAt(Threads &t, const TensorMap &map, ArrayRef<Value> indice
   return areBoxes;
 }
 
-static LogicalResult lower(Threads &t, sm::FitsOp op) {
+static void lower(Threads &t, sm::FitsOp op) {
   SmallVector<Value> indices = t.scalars(op.getIndices());
   if (std::optional<uint64_t> rows = op.getRowsOfWarp())
     indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, *rows)));
   t.define(op.getResult(), areBoxesAt(t, mapOf(op), indices));
-  return success();
 }
 
 void cuda::addBoxLowerings(Lowerings &known) {

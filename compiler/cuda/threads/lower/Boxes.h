@@ -18,8 +18,9 @@ llvm::SmallVector<BoxCoordinates> boxesOf(Threads &t, sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, llvm::ArrayRef<BoxCoordinates> boxes, SharedPlace slot,
                mlir::Value full);
 /// Returns the coordinates of a position in the tensor of the view, as a box has them: i32, the innermost dimension
-/// first. They are clamped unless a test has shown that they need not be.
+/// first. They are clamped unless a test has shown that they need not be. With `row` (i32), they are those of the
+/// element that many rows further.
 llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position,
-                                             bool areTested = false);
+                                             bool areTested = false, mlir::Value row = {});
 
 } // namespace tegula::cuda

@@ -50,48 +50,37 @@ static LogicalResult lower(Threads &t, sm::AllocOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::SlotOp op) {
+static void lower(Threads &t, sm::SlotOp op) {
   Value offset = t.s.mul(t.scalar(op.getIndex()), op.getRing().getType().slotBytes());
   t.define(op.getResult(), t.s.add(t.sharedAddress(op.getRing()), offset));
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::ColumnsOp op) {
+static void lower(Threads &t, sm::ColumnsOp op) {
   sm::SharedType type = op.getMatrix().getType();
   int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panels follow each other.
   t.define(op.getResult(), t.s.add(t.sharedAddress(op.getMatrix()), offset));
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::CommitOp op) {
+static void lower(Threads &t, sm::CommitOp op) {
   if (!op.getJoinsNext())
     t.gpu.commitCopies();
   t.define(op.getCopies(), ArrayRef<Value>());
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::WaitOp op) {
-  t.gpu.waitCopies(op.getPending().value_or(0));
-  return success();
-}
+static void lower(Threads &t, sm::WaitOp op) { t.gpu.waitCopies(op.getPending().value_or(0)); }
 
-static LogicalResult lower(Threads &t, sm::TmaStoreWaitOp op) {
+static void lower(Threads &t, sm::TmaStoreWaitOp op) {
   op.getWritten() ? t.gpu.waitBoxesWritten() : t.gpu.waitBoxes(op.getPending().value_or(0));
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::BarrierOp op) {
+static void lower(Threads &t, sm::BarrierOp op) {
   if (op.getWarp())
     t.gpu.syncWarp();
   else
     t.barrier();
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::ProxyFenceOp op) {
-  op.getTensors() ? t.gpu.fenceAsyncTensors() : t.gpu.fenceAsync();
-  return success();
-}
+static void lower(Threads &t, sm::ProxyFenceOp op) { op.getTensors() ? t.gpu.fenceAsyncTensors() : t.gpu.fenceAsync(); }
 
 void cuda::addBufferLowerings(Lowerings &known) {
   known.add<sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CommitOp, sm::WaitOp, sm::TmaStoreWaitOp, sm::BarrierOp,

@@ -6,9 +6,6 @@
 
 namespace tegula::cuda {
 
-/// Returns the number of this warpgroup in its role, an i32.
-inline mlir::Value warpgroupOf(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
-
 /// Returns the address of the mbarrier that is full when a warpgroup has stored its part of an exchanged tile. `slot`
 /// is the number of the slot, an i32 of the thread.
 mlir::Value storedMbarrier(Threads &t, mlir::Value channel, mlir::Value slot, mlir::Value warpgroup);

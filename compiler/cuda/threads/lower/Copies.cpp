@@ -4,8 +4,6 @@
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 #include <numeric>
 
 using namespace mlir;
@@ -80,16 +78,15 @@ public:
   /// Copies element after element, in the fewest registers.
   void elements() {
     int64_t columns = type.getShape()[1];
-    auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(threads));
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(loop.getBody());
-    Value row = fromFirstRow(s.div(loop.getInductionVar(), columns)), column = s.rem(loop.getInductionVar(), columns);
-    constexpr int64_t anyBits = ~int64_t(0);
-    Origin origin{{row, column}, {{anyBits, type.getShape()[0] - 1}, {anyBits, columns - 1}}};
-    Value place = SharedTile(t, shared, origin).at({0, 0});
-    Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
-    const GlobalPlace global = globalPlace(row, column, s.mul(s.toI64(view.strides[1]), elementBytes()));
-    moveElement(place, global.address, s.both(isIn, global.exists));
+    t.repeat(thread, s.i32(rows * columns), threads, [&](Value element) {
+      Value row = fromFirstRow(s.div(element, columns)), column = s.rem(element, columns);
+      constexpr int64_t anyBits = ~int64_t(0);
+      Origin origin{{row, column}, {{anyBits, type.getShape()[0] - 1}, {anyBits, columns - 1}}};
+      Value place = SharedTile(t, shared, origin).at({0, 0});
+      Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
+      const GlobalPlace global = globalPlace(row, column, s.mul(s.toI64(view.strides[1]), elementBytes()));
+      moveElement(place, global.address, s.both(isIn, global.exists));
+    });
   }
 
   /// Copies several elements at a time. For code that runs rarely: the addresses are computed here from an opaque
@@ -172,14 +169,13 @@ private:
       --unrolled;
     if (unrolled == deal.rowRepeats)
       return somePieces(deal, origin, unrolled);
-    auto loop = scf::ForOp::create(t.b, s.i32(0), s.i32(rows), s.i32(unrolled * deal.rows));
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(loop.getBody());
-    origin.coordinates[0] = s.add(origin.coordinates[0], loop.getInductionVar());
     for (int64_t row = 0; row < rows; row += unrolled * deal.rows)
       origin.spread[0].bits |= row;
     origin.spread[0].last += rows - unrolled * deal.rows;
-    somePieces(deal, origin, unrolled);
+    t.repeat(s.i32(0), s.i32(rows), unrolled * deal.rows, [&](Value row) {
+      origin.coordinates[0] = s.add(origin.coordinates[0], row);
+      somePieces(deal, origin, unrolled);
+    });
   }
 
   /// Returns the rows that are inside the view in this column, so that each piece needs only one comparison.
@@ -211,16 +207,10 @@ private:
     }
   }
 
+  /// Moves a piece unless it is beyond the buffer; such pieces are outside the view, too.
   void move(const Deal &deal, SharedTile &tile, ArrayRef<int64_t> distance, Value global, Value isIn) {
     Value exists = tile.contains(distance), place = tile.at(distance);
-    // Skip pieces beyond the buffer; they are outside the view, too.
-    OpBuilder::InsertionGuard guard(t.b);
-    if (exists)
-      t.b.setInsertionPointToStart(scf::IfOp::create(t.b, exists).thenBlock());
-    if (deal.isOfChunks())
-      moveChunk(place, global, isIn);
-    else
-      moveElement(place, global, isIn);
+    t.onlyIf(exists, [&] { deal.isOfChunks() ? moveChunk(place, global, isIn) : moveElement(place, global, isIn); });
   }
 
   void moveChunk(Value place, Value global, Value isIn) {
@@ -231,15 +221,12 @@ private:
   }
 
   void moveElement(Value place, Value global, Value isIn) {
-    Type element = storedType();
-    Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(element));
+    Type element = storedType(type.getElementType());
     if (out)
       t.gpu.store(t.gpu.loadShared(element, 1, place).front(), global, isIn);
     else
-      t.gpu.storeShared(t.gpu.load(element, global, isIn, zero), place);
+      t.gpu.storeShared(t.gpu.load(element, global, isIn, t.zero(element)), place);
   }
-
-  Type storedType() const { return type.getElementType().isInteger(1) ? t.b.getI8Type() : type.getElementType(); }
 
   Threads &t;
   Scalars &s;
@@ -256,13 +243,16 @@ private:
 
 } // namespace
 
+/// Returns the copy between a view and the tile `shared` that `op` describes.
+template <class Op> static Copy copyOf(Threads &t, Op op, Value shared, Warps warps) {
+  return Copy(t, t.sharedPlace(shared), t.view(op.getView()), t.scalars(op.getPosition()), op.getShape(),
+              /*out=*/std::is_same_v<Op, sm::CopyOutOp>, warps);
+}
+
 static LogicalResult lower(Threads &t, sm::CopyInOp op) {
-  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
-  if (position.size() != 2)
+  if (op.getPosition().size() != 2)
     return op.emitOpError("copies only matrices");
-  Copy(t, t.sharedPlace(op.getShared()), t.view(op.getView()), position, op.getShape(), /*out=*/false,
-       {t.warp(), t.warps()})
-      .emit();
+  copyOf(t, op, op.getShared(), {t.warp(), t.warps()}).emit();
   return success();
 }
 
@@ -275,22 +265,13 @@ template <class Op> static LogicalResult checkRowsOfWarp(Threads &t, Op op, int6
 }
 
 static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
-  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
-  if (position.size() != 2)
+  if (op.getPosition().size() != 2)
     return op.emitOpError("copies only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
   if (rowsOfWarp != 0 && failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getShared().getType())))
     return failure();
-  Copy(t, t.sharedPlace(op.getShared()), t.view(op.getView()), position, op.getShape(), /*out=*/true,
-       {t.warp(), t.warps(), rowsOfWarp})
-      .emit();
+  copyOf(t, op, op.getShared(), {t.warp(), t.warps(), rowsOfWarp}).emit();
   return success();
-}
-
-/// Returns the copy to `place` that `op` describes, by plain accesses.
-template <class Op> static Copy plainCopy(Threads &t, Op op, SharedPlace place, Warps warps) {
-  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
-  return Copy(t, place, t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
 }
 
 /// Copies a vector to its slot, several elements of a lane at a time. Elements outside the view are 0.
@@ -298,23 +279,22 @@ static void copyVector(Threads &t, sm::FallbackCopyOp op) {
   const View view = t.view(op.getView());
   const int64_t lanes = t.lanes(), bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
                 atOnce = std::gcd(count, int64_t{4});
-  Value first = lanes == 1 ? t.s.i32(0) : t.lane(), position = t.scalar(op.getPosition().front()),
-        zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
-  OpBuilder::InsertionGuard guard(t.b);
+  Value first = lanes == 1 ? t.s.i32(0) : t.lane(), position = t.scalar(op.getPosition().front());
+  Value zero = t.zero(view.element);
   // Not a constant for LLVM, which would unroll the loop: the producer has no registers for that.
   Value end = t.s.select(t.s.compare(Compare::ne, view.base, 0), t.s.i32(count), t.s.i32(0));
-  auto loop = scf::ForOp::create(t.b, t.s.i32(0), end, t.s.i32(atOnce));
-  t.b.setInsertionPointToStart(loop.getBody());
-  SmallVector<std::pair<Value, Value>> elements;
-  for (int64_t i = 0; i < atOnce; ++i) {
-    Value number = t.s.add(first, t.s.mul(t.s.add(loop.getInductionVar(), i), lanes));
-    Value at = t.s.add(position, t.s.toIndex(number));
-    Value isInside = t.s.both(t.s.compare(Compare::sge, at, 0), t.s.compare(Compare::slt, at, view.sizes.front()));
-    Value distance = t.s.mul(t.s.toI64(at), t.s.mul(t.s.toI64(view.strides.front()), bytes));
-    elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
-  }
-  for (auto [number, element] : elements)
-    t.gpu.storeShared(element, t.s.add(t.sharedAddress(op.getTile()), t.s.mul(number, bytes)));
+  t.repeat(t.s.i32(0), end, atOnce, [&](Value done) {
+    SmallVector<std::pair<Value, Value>> elements;
+    for (int64_t i = 0; i < atOnce; ++i) {
+      Value number = t.s.add(first, t.s.mul(t.s.add(done, i), lanes));
+      Value at = t.s.add(position, t.s.toIndex(number));
+      Value isInside = t.s.both(t.s.compare(Compare::sge, at, 0), t.s.compare(Compare::slt, at, view.sizes.front()));
+      Value distance = t.s.mul(t.s.toI64(at), t.s.mul(t.s.toI64(view.strides.front()), bytes));
+      elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
+    }
+    for (auto [number, element] : elements)
+      t.gpu.storeShared(element, t.s.add(t.sharedAddress(op.getTile()), t.s.mul(number, bytes)));
+  });
 }
 
 /// Copies the whole tile by the lanes of one warp.
@@ -325,7 +305,7 @@ static LogicalResult copyByWarp(Threads &t, sm::FallbackCopyOp op) {
   }
   if (t.lanes() == 1)
     return op.emitOpError("copies a matrix by all lanes of a warp, of which an 'sm.elect' has one");
-  plainCopy(t, op, t.sharedPlace(op.getTile()), {t.s.i32(0), 1}).elements();
+  copyOf(t, op, op.getTile(), {t.s.i32(0), 1}).elements();
   return success();
 }
 
@@ -337,7 +317,7 @@ static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   auto rowsOfWarp = static_cast<int64_t>(*op.getRowsOfWarp());
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();
-  plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
+  copyOf(t, op, op.getTile(), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
   return success();
 }
 

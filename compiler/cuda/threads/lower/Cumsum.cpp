@@ -16,11 +16,9 @@ class Cumsum {
 public:
   Cumsum(Threads &t, tile::CumsumOp op)
       : t_(t), reverse_(op.getReverse()), axis_(op.getAxis()), tile_(cast<RankedTensorType>(op.getType())) {
-    Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile_.getElementType()));
-    for (auto [reg, value] : llvm::enumerate(t.registers(op.getSource()))) {
-      Value isElement = t.inside(tile_, reg, axis_);
-      sums_.push_back(isElement ? t.s.select(isElement, value, zero) : value);
-    }
+    TypedAttr zero = t.b.getZeroAttr(tile_.getElementType());
+    for (auto [reg, value] : llvm::enumerate(t.registers(op.getSource())))
+      sums_.push_back(t.insideOr(tile_, reg, axis_, value, zero));
     totals_ = sums_;
   }
 
@@ -28,20 +26,20 @@ public:
   ArrayRef<Value> run() {
     for (const Step &step : steps())
       if (step.unit == Unit::reg)
-        addRegisters(step);
+        addRegisters(step.digit);
       else if (step.unit == Unit::lane)
-        addLanes(step);
+        addLanes(step.digit);
       else
-        addWarps(step);
+        addWarps(step.digit);
     return sums_;
   }
 
 private:
   enum class Unit : uint8_t { reg, lane, warp };
-  /// A digit along the axis. Two registers, lanes or warps differ by one in it if their numbers differ by `weight`.
+  /// A digit along the axis.
   struct Step {
     Unit unit;
-    int64_t weight, size, stride;
+    sm::DigitAlong digit;
   };
   /// The sums for the registers that share a total: that of the blocks before theirs, and the total of all blocks.
   struct Neighbours {
@@ -52,15 +50,10 @@ private:
     SmallVector<Step> steps;
     sm::LayoutAttr layout = sm::layoutOf(tile_);
     for (auto [unit, digits] : {std::pair(Unit::reg, layout.getRegisters()), std::pair(Unit::lane, layout.getLanes()),
-                                std::pair(Unit::warp, layout.getWarps())}) {
-      int64_t weight = 1;
-      for (const sm::Digit &digit : digits) {
-        if (digit.dim == static_cast<int32_t>(axis_))
-          steps.push_back({unit, weight, digit.size, digit.stride});
-        weight *= digit.size;
-      }
-    }
-    llvm::sort(steps, [](const Step &a, const Step &b) { return a.stride < b.stride; });
+                                std::pair(Unit::warp, layout.getWarps())})
+      for (const sm::DigitAlong &digit : sm::digitsAlong(digits, axis_))
+        steps.push_back({unit, digit});
+    llvm::sort(steps, [](const Step &a, const Step &b) { return a.digit.stride < b.digit.stride; });
     return steps;
   }
 
@@ -70,7 +63,7 @@ private:
   }
 
   /// Adds the totals of registers that differ only in one digit.
-  void addRegisters(const Step &step) {
+  void addRegisters(const sm::DigitAlong &step) {
     for (int64_t first = 0; first < static_cast<int64_t>(sums_.size()); ++first) {
       if (first / step.weight % step.size != 0)
         continue;
@@ -98,8 +91,8 @@ private:
   }
 
   /// Adds the totals of lanes, one bit of the digit at a time.
-  void addLanes(const Step &step) {
-    Value zero = arith::ConstantOp::create(t_.b, t_.b.getZeroAttr(tile_.getElementType()));
+  void addLanes(const sm::DigitAlong &step) {
+    Value zero = t_.zero(tile_.getElementType());
     for (int64_t mask = step.weight; mask < step.weight * step.size; mask *= 2) {
       Value bit = t_.s.rem(t_.s.div(t_.lane(), mask), 2);
       Value takes = t_.s.compare(Scalars::Compare::eq, bit, reverse_ ? 0 : 1);
@@ -110,30 +103,22 @@ private:
     }
   }
 
-  /// Adds the totals of warps, through scratch memory.
-  void addWarps(const Step &step) {
-    addNeighbours([&](Value total) { return exchange(total, step); });
-  }
-
-  Neighbours exchange(Value total, const Step &step) {
-    constexpr int64_t bytes = 4, row = sm::kWarpSize * bytes;
-    Scalars &s = t_.s;
-    Value lane = s.add(t_.scratch(t_.warps() * row), s.mul(t_.lane(), bytes));
-    t_.gpu.storeShared(total, s.add(lane, s.mul(t_.warp(), row)));
-    t_.barrier();
-    Value own = s.rem(s.div(t_.warp(), step.weight), step.size);
-    Value first = s.add(lane, s.mul(s.sub(t_.warp(), s.mul(own, step.weight)), row));
-    Neighbours result;
-    result.before = arith::ConstantOp::create(t_.b, t_.b.getZeroAttr(tile_.getElementType()));
-    for (int64_t i = 0; i < step.size; ++i) {
-      const int64_t digit = reverse_ ? step.size - 1 - i : i;
-      Value block = t_.gpu.loadShared(tile_.getElementType(), 1, s.add(first, digit * step.weight * row)).front();
-      Value isBefore = s.compare(reverse_ ? Scalars::Compare::slt : Scalars::Compare::sgt, own, digit);
-      result.before = s.select(isBefore, add(result.before, block), result.before);
-      result.total = result.total ? add(result.total, block) : block;
-    }
-    t_.barrier();
-    return result;
+  /// Adds the totals of warps.
+  void addWarps(const sm::DigitAlong &step) {
+    addNeighbours([&](Value total) {
+      Neighbours result{.before = t_.zero(tile_.getElementType())};
+      exchangeBetweenWarps(t_, total, step, [&](size_t, LoadOfWarp load) {
+        Value own = t_.s.rem(t_.s.div(t_.warp(), step.weight), step.size);
+        for (int64_t i = 0; i < step.size; ++i) {
+          const int64_t digit = reverse_ ? step.size - 1 - i : i;
+          Value block = load(digit);
+          Value isBefore = t_.s.compare(reverse_ ? Scalars::Compare::slt : Scalars::Compare::sgt, own, digit);
+          result.before = t_.s.select(isBefore, add(result.before, block), result.before);
+          result.total = result.total ? add(result.total, block) : block;
+        }
+      });
+      return result;
+    });
   }
 
   Threads &t_;
@@ -145,10 +130,7 @@ private:
 
 } // namespace
 
-static LogicalResult lower(Threads &t, tile::CumsumOp op) {
-  t.define(op, Cumsum(t, op).run());
-  return success();
-}
+static void lower(Threads &t, tile::CumsumOp op) { t.define(op, Cumsum(t, op).run()); }
 
 void cuda::addCumsumLowerings(Lowerings &known) {
   known.add<tile::CumsumOp>([](Threads &t, auto op) { return lower(t, op); });

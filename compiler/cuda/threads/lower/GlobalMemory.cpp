@@ -3,7 +3,6 @@
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/tile/Tile.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -14,38 +13,143 @@ using Compare = Scalars::Compare;
 
 //===-- Window ---------------------------------------------------------------------------------------------------===//
 
+static bool isNotNegative(Value x) {
+  APInt value;
+  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
+}
+
 namespace {
 
 /// The part of a view that a tile covers, as one thread addresses it: one 64-bit address and, per dimension, the range
 /// of register offsets that are inside both the view and the tile.
 class Window {
 public:
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
-      : Window(t, view, position, tile, t.place(tile).origin) {}
-  /// Addresses the window for a thread whose first element has the coordinates `origin`.
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
+  /// The window of an op that accesses a tile of a view, for a thread in this place.
+  template <class Op>
+  Window(Threads &t, Op op, RankedTensorType tile, const ThreadCoordinates &place)
+      : Window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin) {}
 
-  Value address(unsigned reg);
+  Value address(unsigned reg) {
+    Value inRow = addressInRow(reg);
+    if (!view_.pages)
+      return inRow;
+    const tile::IndexPlace &place = placeInPages(registerOffset(tile_, reg)[0]);
+    return t_.s.add(inRow, bytes(t_.s.add(place.toPage, place.distance)));
+  }
+
   /// Returns an i1: true if the register holds an element of the tile that is inside the view. With `isWhole`, all
   /// elements of the tile are known to be inside the view. Null if the result is true in all threads.
-  Value inside(unsigned reg, bool isWhole = false);
+  Value inside(unsigned reg, bool isWhole = false) {
+    if (isWhole)
+      return t_.inside(tile_, reg);
+    Value inside;
+    for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
+      inside = t_.s.both(inside, insideAlong(dim, offset));
+    return inside;
+  }
+
   /// Returns an i1: true if all of the tile is inside the view. All threads have the same result.
-  Value isWhole() const;
+  Value isWhole() const {
+    if (view_.pages)
+      return t_.s.i1(false);
+    Value isWhole;
+    for (auto [dim, at] : llvm::enumerate(position_))
+      isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
+    return isWhole;
+  }
+
   /// Returns an i1: true if each `count` elements of the tile along its last dimension, from a multiple of `count` on,
   /// are contiguous in memory and aligned to their total size. All threads have the same result.
-  Value isContiguous(int64_t count) const;
+  Value isContiguous(int64_t count) const {
+    Scalars &s = t_.s;
+    if (view_.isInPages(position_.size() - 1))
+      return s.i1(false);
+    Value inBytes = view_.base;
+    for (Value stride : ArrayRef(strideBytes_).drop_back())
+      inBytes = s.bitOr(inBytes, stride);
+    if (view_.pages)
+      inBytes = s.bitOr(inBytes, s.bitOr(bytes(view_.strides[0]), bytes(view_.pages->stride)));
+    Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
+    Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
+    return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
+  }
+
   /// Returns an i1: true if isContiguous is, and each of these `count` elements are either all inside the view or all
   /// outside. All threads have the same result.
-  Value isDivisible(int64_t count) const;
+  Value isDivisible(int64_t count) const {
+    Scalars &s = t_.s;
+    Value endsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(view_.sizes.back()), count), 0);
+    return s.both(isContiguous(count), endsAtMultiple);
+  }
+
   /// Returns the window for a branch in which isContiguous is true.
-  Window contiguous() const;
+  Window contiguous() const {
+    Window window = *this;
+    window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
+    return window;
+  }
 
 private:
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
+      : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
+    Scalars &s = t.s;
+    low_.resize(position_.size());
+    high_.resize(position_.size());
+    for (auto [dim, at] : llvm::enumerate(position_)) {
+      strideBytes_.push_back(view.isInPages(dim) ? s.i64(0) : bytes(view.strides[dim]));
+      base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
+    }
+  }
+
   Value bytes(Value elements) const { return t_.s.mul(t_.s.toI64(elements), view_.elementBytes()); }
-  Value addressInRow(unsigned reg);
-  void bound(unsigned dim);
-  Value insideAlong(unsigned dim, int64_t offset);
-  const tile::IndexPlace &placeInPages(int64_t offset);
+
+  /// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
+  Value addressInRow(unsigned reg) {
+    if (Value known = addresses_.lookup(reg))
+      return known;
+    const sm::Digit *last = nullptr;
+    unsigned weight = 1, step = 0;
+    for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
+      if (reg / weight % digit.size != 0) {
+        last = &digit;
+        step = weight;
+      }
+      weight *= digit.size;
+    }
+    Value address = last ? t_.s.add(addressInRow(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
+    return addresses_[reg] = address;
+  }
+
+  void bound(unsigned dim) {
+    Scalars &s = t_.s;
+    Value at = position_[dim], origin = origin_[dim];
+    auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
+    low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
+    high_[dim] = distance(view_.sizes[dim]);
+  }
+
+  Value insideAlong(unsigned dim, int64_t offset) {
+    if (!high_[dim])
+      bound(dim);
+    Value &inside = insideAlong_[{dim, offset}];
+    if (!inside) {
+      inside = t_.s.compare(Compare::sgt, high_[dim], offset);
+      if (low_[dim])
+        inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
+      if (view_.isInPages(dim))
+        inside = t_.s.both(inside, placeInPages(offset).isInside);
+    }
+    return inside;
+  }
+
+  /// Returns the place of the thread's row with this register offset.
+  const tile::IndexPlace &placeInPages(int64_t offset) {
+    tile::IndexPlace &place = placesInPages_[offset];
+    ThreadProgram program(t_);
+    if (!place.isInside)
+      place = view_.placeOf(t_.s, 0, t_.s.add(t_.s.add(position_[0], t_.s.toIndex(origin_[0])), offset), program);
+    return place;
+  }
 
   Threads &t_;
   View view_;
@@ -62,122 +166,6 @@ private:
 };
 
 } // namespace
-
-static bool isNotNegative(Value x) {
-  APInt value;
-  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
-}
-
-Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
-    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
-  Scalars &s = t.s;
-  low_.resize(position_.size());
-  high_.resize(position_.size());
-  for (auto [dim, at] : llvm::enumerate(position_)) {
-    strideBytes_.push_back(view.isInPages(dim) ? s.i64(0) : bytes(view.strides[dim]));
-    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
-  }
-}
-
-Value Window::isWhole() const {
-  if (view_.pages)
-    return t_.s.i1(false);
-  Value isWhole;
-  for (auto [dim, at] : llvm::enumerate(position_))
-    isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
-  return isWhole;
-}
-
-void Window::bound(unsigned dim) {
-  Scalars &s = t_.s;
-  Value at = position_[dim], origin = origin_[dim];
-  auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
-  low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
-  high_[dim] = distance(view_.sizes[dim]);
-}
-
-/// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
-Value Window::addressInRow(unsigned reg) {
-  if (Value known = addresses_.lookup(reg))
-    return known;
-  const sm::Digit *last = nullptr;
-  unsigned weight = 1, step = 0;
-  for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
-    if (reg / weight % digit.size != 0) {
-      last = &digit;
-      step = weight;
-    }
-    weight *= digit.size;
-  }
-  Value address = last ? t_.s.add(addressInRow(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
-  return addresses_[reg] = address;
-}
-
-Value Window::address(unsigned reg) {
-  Value inRow = addressInRow(reg);
-  if (!view_.pages)
-    return inRow;
-  const tile::IndexPlace &place = placeInPages(registerOffset(tile_, reg)[0]);
-  return t_.s.add(inRow, bytes(t_.s.add(place.toPage, place.distance)));
-}
-
-/// Returns the place of the thread's row with this register offset.
-const tile::IndexPlace &Window::placeInPages(int64_t offset) {
-  tile::IndexPlace &place = placesInPages_[offset];
-  ThreadProgram program(t_);
-  if (!place.isInside)
-    place = view_.placeOf(t_.s, 0, t_.s.add(t_.s.add(position_[0], t_.s.toIndex(origin_[0])), offset), program);
-  return place;
-}
-
-Value Window::insideAlong(unsigned dim, int64_t offset) {
-  if (!high_[dim])
-    bound(dim);
-  Value &inside = insideAlong_[{dim, offset}];
-  if (!inside) {
-    inside = t_.s.compare(Compare::sgt, high_[dim], offset);
-    if (low_[dim])
-      inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
-    if (view_.isInPages(dim))
-      inside = t_.s.both(inside, placeInPages(offset).isInside);
-  }
-  return inside;
-}
-
-Value Window::inside(unsigned reg, bool isWhole) {
-  if (isWhole)
-    return t_.inside(tile_, reg);
-  Value inside;
-  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
-    inside = t_.s.both(inside, insideAlong(dim, offset));
-  return inside;
-}
-
-Value Window::isContiguous(int64_t count) const {
-  Scalars &s = t_.s;
-  if (view_.isInPages(position_.size() - 1))
-    return s.i1(false);
-  Value inBytes = view_.base;
-  for (Value stride : ArrayRef(strideBytes_).drop_back())
-    inBytes = s.bitOr(inBytes, stride);
-  if (view_.pages)
-    inBytes = s.bitOr(inBytes, s.bitOr(bytes(view_.strides[0]), bytes(view_.pages->stride)));
-  Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
-  Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
-  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
-}
-
-Value Window::isDivisible(int64_t count) const {
-  Scalars &s = t_.s;
-  Value endsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(view_.sizes.back()), count), 0);
-  return s.both(isContiguous(count), endsAtMultiple);
-}
-
-Window Window::contiguous() const {
-  Window window = *this;
-  window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
-  return window;
-}
 
 /// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
 /// multiple of this number on: a power of two, at most `most`. The number divides the last dimension, so that such
@@ -211,26 +199,15 @@ static int64_t vectorRegisters(RankedTensorType tile) {
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
 
-/// Loads the tile element by element. If the tile is whole, most accesses need no predicate.
-static SmallVector<Value> loadTile(Threads &t, RankedTensorType tile, TypedAttr fill, Window window, bool isWhole) {
-  Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(tile.getElementType()));
-  SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
-    Value address = window.address(reg), inside = window.inside(reg, isWhole);
-    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
-  }
-  return registers;
-}
-
-/// Loads a tile `count` elements at a time.
-static SmallVector<Value> loadVectors(Threads &t, tile::LoadOp op, int64_t count, Window window) {
+/// Loads the tile, `count` elements at a time. If the tile is whole, most accesses need no predicate.
+static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, int64_t count, bool isWhole) {
   auto tile = cast<RankedTensorType>(op.getType());
   Type element = tile.getElementType();
   TypedAttr fill = op.getFillAttr();
   Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(element));
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(tile); reg += count) {
-    Value address = window.address(reg), inside = window.inside(reg);
+    Value address = window.address(reg), inside = window.inside(reg, isWhole);
     llvm::append_range(registers, t.gpu.load(element, count, address, inside, otherwise));
   }
   return registers;
@@ -250,13 +227,12 @@ static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) 
 /// Loads the tile element by element, with coordinates that take no register anywhere else.
 static void loadRarely(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
-  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, t.recomputePlace(tile).origin);
-  t.define(op, loadTile(t, tile, op.getFillAttr(), window, /*isWhole=*/false));
+  t.define(op, loadTile(t, op, Window(t, op, tile, t.recomputePlace(tile)), 1, /*isWhole=*/false));
 }
 
 static void loadInParts(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  Window window(t, op, tile, t.place(tile));
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
   const int64_t count = vectorRegisters(tile);
   bool hasPairs = count == 1 && words < registerCount(tile) && contiguousRegisters(tile, 2) > 1;
@@ -265,19 +241,15 @@ static void loadInParts(Threads &t, tile::LoadOp op) {
                             : window.isWhole();
   auto fast = [&] {
     if (count > 1)
-      return t.packed(loadVectors(t, op, count, window.contiguous()));
-    return hasPairs ? loadPairs(t, op, window.contiguous())
-                    : t.packed(loadTile(t, tile, op.getFillAttr(), window, true));
+      return t.packed(loadTile(t, op, window.contiguous(), count, /*isWhole=*/false));
+    return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, 1, /*isWhole=*/true));
   };
-  auto slow = [&] { return t.packed(loadTile(t, tile, op.getFillAttr(), window, false)); };
+  auto slow = [&] { return t.packed(loadTile(t, op, window, 1, /*isWhole=*/false)); };
   SmallVector<Type> types(words, word);
   t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
 }
 
-static LogicalResult lower(Threads &t, tile::LoadOp op) {
-  op->hasAttr(tile::rare) ? loadRarely(t, op) : loadInParts(t, op);
-  return success();
-}
+static void lower(Threads &t, tile::LoadOp op) { op->hasAttr(tile::rare) ? loadRarely(t, op) : loadInParts(t, op); }
 
 /// Returns true if each `count` registers from a multiple of this number on hold one condition.
 static bool holdForAll(ArrayRef<Value> conditions, int64_t count) {
@@ -287,11 +259,11 @@ static bool holdForAll(ArrayRef<Value> conditions, int64_t count) {
   return true;
 }
 
-static LogicalResult lower(Threads &t, tile::StoreOp op) {
+static void lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
+  Window window(t, op, tile, place);
   ArrayRef<Value> elements = t.registers(op.getTile());
   ArrayRef<Value> conditions = op.getCondition() ? t.registers(op.getCondition()) : ArrayRef<Value>();
   auto store = [&](Window window, size_t count) {
@@ -305,7 +277,6 @@ static LogicalResult lower(Threads &t, tile::StoreOp op) {
     t.either(window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
   else
     store(window, 1);
-  return success();
 }
 
 //===-- Atomic addition ------------------------------------------------------------------------------------------===//
@@ -322,15 +293,14 @@ static void addTile(Threads &t, Value tile, Window window, size_t count, bool is
 /// else.
 static void addRarely(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  const Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type, t.recomputePlace(type).origin);
-  addTile(t, op.getTile(), window, 1, /*isWhole=*/false);
+  addTile(t, op.getTile(), Window(t, op, type, t.recomputePlace(type)), 1, /*isWhole=*/false);
 }
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
 static void addInParts(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
+  Window window(t, op, type, t.place(type));
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
   int64_t count = hasVectors ? contiguousRegisters(type, 4) : 1;
   Value isWhole = window.isWhole();
@@ -390,17 +360,16 @@ Value ThreadProgram::entry(Value view, Value at) {
   return t_.s.toIndex(t_.gpu.load(t_.b.getI32Type(), target.address, target.inside, t_.s.i32(0)));
 }
 
-static LogicalResult lower(Threads &t, tile::GatherOp op) {
+static void lower(Threads &t, tile::GatherOp op) {
   View view = t.view(op.getView());
   Type type = getElementTypeOrSelf(op.getType());
-  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(type));
+  Value otherwise = t.zero(type);
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < t.registers(op.getIndices().front()).size(); ++reg) {
     Target target = targetOf(t, view, op.getIndices(), reg);
     registers.push_back(t.gpu.load(type, target.address, target.inside, otherwise));
   }
   t.define(op, registers);
-  return success();
 }
 
 /// Calls `put` with each element of the tile, its address, and an i1: true if this thread writes the element.
@@ -416,16 +385,14 @@ static void atTargets(Threads &t, Value source, Value ofView, ValueRange indices
   }
 }
 
-static LogicalResult lower(Threads &t, tile::ScatterOp op) {
+static void lower(Threads &t, tile::ScatterOp op) {
   atTargets(t, op.getTile(), op.getView(), op.getIndices(),
             [&](Value element, Value address, Value writes) { t.gpu.store(element, address, writes); });
-  return success();
 }
 
-static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
+static void lower(Threads &t, tile::ScatterAddOp op) {
   atTargets(t, op.getTile(), op.getView(), op.getIndices(),
             [&](Value element, Value address, Value writes) { t.gpu.atomicAdd(element, address, writes); });
-  return success();
 }
 
 void cuda::addGlobalMemoryLowerings(Lowerings &known) {

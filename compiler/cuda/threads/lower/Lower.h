@@ -12,11 +12,17 @@ class Lowerings {
 public:
   static const Lowerings &all();
 
-  /// Lets `lower` lower all ops of these kinds. It takes a Threads and the op.
+  /// Lets `lower` lower all ops of these kinds. It takes a Threads and the op, and returns a LogicalResult if it can
+  /// fail.
   template <class... Ops, class Function> void add(Function lower) {
     auto one = [&]<class Op>(Op *) {
-      functions_[mlir::TypeID::get<Op>()] = [lower](Threads &t, mlir::Operation *op) {
-        return lower(t, mlir::cast<Op>(op));
+      functions_[mlir::TypeID::get<Op>()] = [lower](Threads &t, mlir::Operation *op) -> mlir::LogicalResult {
+        if constexpr (std::is_void_v<decltype(lower(t, mlir::cast<Op>(op)))>) {
+          lower(t, mlir::cast<Op>(op));
+          return mlir::success();
+        } else {
+          return lower(t, mlir::cast<Op>(op));
+        }
       };
     };
     (one(static_cast<Ops *>(nullptr)), ...);
@@ -64,11 +70,18 @@ private:
 };
 
 /// Lowers an op that makes a view of another view.
-mlir::LogicalResult lowerView(Threads &t, tile::ViewOpInterface op);
+void lowerView(Threads &t, tile::ViewOpInterface op);
 
 /// Returns the registers of a choice between two tiles on conditions of positions, which become bits of words. Returns
 /// nothing if that saves few instructions.
 llvm::SmallVector<mlir::Value> chooseByBits(Threads &t, mlir::arith::SelectOp op);
+
+/// Loads what the warp has that differs from this one only in a digit of its number.
+using LoadOfWarp = llvm::function_ref<mlir::Value(int64_t digit)>;
+/// Lets warps that differ only in `digit` exchange `values` of 4 bytes through scratch memory. Calls `take` with the
+/// index of each value, and with a function that loads this value of another warp.
+void exchangeBetweenWarps(Threads &t, llvm::ArrayRef<mlir::Value> values, const sm::DigitAlong &digit,
+                          llvm::function_ref<void(size_t, LoadOfWarp)> take);
 
 /// Lowers arithmetic on scalars, or on tiles element by element.
 mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);

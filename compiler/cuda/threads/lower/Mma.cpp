@@ -12,21 +12,28 @@ namespace {
 
 using Words = SmallVector<Value, 4>;
 
-/// Loads of one operand's fragments from shared memory, in blocks of 16 x 16 along (m or n, k).
-class MatrixLoads {
+/// Loads of one operand's fragments from shared memory. `places` says where each lane reads.
+class FragmentLoads {
 public:
-  MatrixLoads(Threads &t, Value shared, sm::LayoutAttr matrices, bool kIsRow)
-      : t(t), tile(t, t.sharedPlace(shared), originOf(t, matrices, 2)), kIsRow(kIsRow) {}
+  FragmentLoads(Threads &t, Value shared, sm::LayoutAttr places, bool kIsRow)
+      : t(t), tile(t, t.sharedPlace(shared), originOf(t, places, 2)), kIsRow(kIsRow) {}
 
-  Words load(int64_t block, int64_t step) {
-    int64_t distance[] = {16 * block, 16 * step};
-    if (kIsRow)
-      std::swap(distance[0], distance[1]);
+  /// Returns a block of 16 x 16 elements of 16 bits, counted in blocks along (m or n, k).
+  Words matrices(int64_t block, int64_t step) {
     constexpr int64_t chunk = 8;
-    return Words(t.gpu.loadMatrices(4, /*transposed=*/kIsRow, tile.atOrInside(distance, chunk)));
+    return Words(t.gpu.loadMatrices(4, /*transposed=*/kIsRow, address(16 * block, 16 * step, chunk)));
+  }
+
+  /// Returns the f32 of this lane in the 8 x 4 block at (m or n, k), rounded to tf32.
+  Value tf32(int64_t along, int64_t k) {
+    return t.gpu.toTf32(t.gpu.loadShared(t.b.getF32Type(), 1, address(along, k, 1)).front());
   }
 
 private:
+  Value address(int64_t along, int64_t k, int64_t elements) {
+    return kIsRow ? tile.atOrInside({k, along}, elements) : tile.atOrInside({along, k}, elements);
+  }
+
   Threads &t;
   SharedTile tile;
   bool kIsRow;
@@ -47,12 +54,12 @@ public:
   void emit() {
     SmallVector<Words> a = loadLhs(0), b;
     for (int64_t column = 0; column < grid.columns; ++column)
-      b.push_back(rhs.load(column, 0));
+      b.push_back(rhs.matrices(column, 0));
     for (int64_t step = 0; step < steps; ++step) {
       bool isLast = step + 1 == steps;
       SmallVector<Words> nextA = isLast ? a : loadLhs(step + 1);
       for (int64_t column = 0; column < grid.columns; ++column) {
-        Words next = isLast ? Words() : rhs.load(column, step + 1);
+        Words next = isLast ? Words() : rhs.matrices(column, step + 1);
         multiply(a, b[column], column);
         b[column] = next;
       }
@@ -65,7 +72,7 @@ private:
   SmallVector<Words> loadLhs(int64_t step) {
     SmallVector<Words> fragments;
     for (int64_t row = 0; row < grid.rows; ++row)
-      fragments.push_back(lhs ? lhs->load(row, step) : packLhs(row, step));
+      fragments.push_back(lhs ? lhs->matrices(row, step) : packLhs(row, step));
     return fragments;
   }
 
@@ -82,10 +89,8 @@ private:
   /// Returns an element of the lhs, or 0 if the register is padding along k.
   Value lhsElement(int64_t reg) {
     Value element = t.registers(op.getLhs())[reg];
-    Value inside = t.inside(cast<RankedTensorType>(op.getLhs().getType()), reg, 1);
-    if (!inside)
-      return element;
-    return t.s.select(inside, element, arith::ConstantOp::create(t.b, t.b.getZeroAttr(element.getType())));
+    return t.insideOr(cast<RankedTensorType>(op.getLhs().getType()), reg, 1, element,
+                      t.b.getZeroAttr(element.getType()));
   }
 
   /// Multiplies the fragments of all rows by the two n8 blocks of a column.
@@ -103,32 +108,8 @@ private:
   sm::Fragments grid;
   int64_t steps;
   SmallVector<Value> sums;
-  MatrixLoads rhs;
-  std::optional<MatrixLoads> lhs;
-};
-
-/// Loads of one operand of mma.m16n8k8: single f32 elements, rounded to tf32.
-class Tf32Loads {
-public:
-  /// `warps` are the digits that give the warp's position along m or n.
-  Tf32Loads(Threads &t, Value shared, ArrayRef<sm::Digit> warps, bool kIsRow)
-      : t(t), kIsRow(kIsRow),
-        tile(t, t.sharedPlace(shared),
-             originOf(t, sm::LayoutAttr::get(t.b.getContext(), {}, sm::Digits{{!kIsRow, 4, 1}, {kIsRow, 8, 1}}, warps),
-                      2)) {}
-
-  /// Returns the element of this lane in the 8 x 4 block at (m or n, k).
-  Value load(int64_t along, int64_t k) {
-    int64_t distance[] = {along, k};
-    if (kIsRow)
-      std::swap(distance[0], distance[1]);
-    return t.gpu.toTf32(t.gpu.loadShared(t.b.getF32Type(), 1, tile.atOrInside(distance, 1)).front());
-  }
-
-private:
-  Threads &t;
-  bool kIsRow;
-  SharedTile tile;
+  FragmentLoads rhs;
+  std::optional<FragmentLoads> lhs;
 };
 
 /// The lowering to mma.m16n8k8, for f32 elements rounded to tf32.
@@ -136,28 +117,30 @@ class MmaTf32 {
 public:
   MmaTf32(Threads &t, sm::MmaOp op, const sm::Fragments &grid)
       : t(t), op(op), grid(grid), sums(initialSums(t, op)),
-        lhs(t, op.getLhs(), warpsAlong(op.getTransposeLhs(), 16 * grid.rows, grid.warpsM, 1, grid.warpsN),
+        lhs(t, op.getLhs(), places(op.getTransposeLhs(), 16 * grid.rows, grid.warpsM, 1, grid.warpsN),
             op.getTransposeLhs()),
-        rhs(t, op.getRhs(), warpsAlong(!op.getTransposeRhs(), 16 * grid.columns, grid.warpsN, grid.warpsM, 1),
+        rhs(t, op.getRhs(), places(!op.getTransposeRhs(), 16 * grid.columns, grid.warpsN, grid.warpsM, 1),
             !op.getTransposeRhs()) {}
 
   void emit() {
     for (int64_t k = 0; k < static_cast<int64_t>(op.getDepth()); k += 8) {
       SmallVector<Words> a;
       for (int64_t row = 0; row < grid.rows; ++row)
-        a.push_back({lhs.load(16 * row, k), lhs.load(16 * row + 8, k), lhs.load(16 * row, k + 4),
-                     lhs.load(16 * row + 8, k + 4)});
+        a.push_back({lhs.tf32(16 * row, k), lhs.tf32(16 * row + 8, k), lhs.tf32(16 * row, k + 4),
+                     lhs.tf32(16 * row + 8, k + 4)});
       for (int64_t column = 0; column < 2 * grid.columns; ++column)
-        multiply(a, {rhs.load(8 * column, k), rhs.load(8 * column, k + 4)}, column);
+        multiply(a, {rhs.tf32(8 * column, k), rhs.tf32(8 * column, k + 4)}, column);
     }
     t.define(op.getResult(), sums);
   }
 
 private:
-  /// Returns the warp digits of an operand: `before` consecutive warps are replicas, then `warps` positions along `dim`
+  /// Returns where lanes read an operand: `before` consecutive warps are replicas, then `warps` positions along m or n
   /// follow, and `after` repetitions of these are replicas again.
-  static sm::Digits warpsAlong(int32_t dim, int64_t stride, int64_t warps, int64_t before, int64_t after) {
-    return {{sm::Digit::replicas, before, 0}, {dim, warps, stride}, {sm::Digit::replicas, after, 0}};
+  sm::LayoutAttr places(bool kIsRow, int64_t stride, int64_t warps, int64_t before, int64_t after) {
+    return sm::LayoutAttr::get(
+        t.b.getContext(), {}, sm::Digits{{!kIsRow, 4, 1}, {kIsRow, 8, 1}},
+        sm::Digits{{sm::Digit::replicas, before, 0}, {kIsRow, warps, stride}, {sm::Digit::replicas, after, 0}});
   }
 
   void multiply(ArrayRef<Words> a, const Words &b, int64_t column) {
@@ -171,7 +154,7 @@ private:
   sm::MmaOp op;
   sm::Fragments grid;
   SmallVector<Value> sums;
-  Tf32Loads lhs, rhs;
+  FragmentLoads lhs, rhs;
 };
 
 } // namespace
@@ -179,8 +162,7 @@ private:
 SmallVector<Value> cuda::initialSums(Threads &t, sm::MmaOp op) {
   if (op.getAcc())
     return SmallVector<Value>(t.registers(op.getAcc()));
-  Value zero = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
-  return SmallVector<Value>(registerCount(op.getResult().getType()), zero);
+  return SmallVector<Value>(registerCount(op.getResult().getType()), t.zero(t.b.getF32Type()));
 }
 
 static Type elementOf(Type operand) {

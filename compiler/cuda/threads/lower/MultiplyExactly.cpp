@@ -132,8 +132,7 @@ private:
 
   /// Returns the sums of products over `count` steps from k on.
   SmallVector<Value> product(Value k, int64_t count) {
-    Value zero = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
-    return loop(k, count, unrolled, SmallVector<Value>(places.size(), zero),
+    return loop(k, count, unrolled, SmallVector<Value>(places.size(), t.zero(t.b.getF32Type())),
                 [&](Value step, ValueRange sums) { return steps(step, sums); });
   }
 

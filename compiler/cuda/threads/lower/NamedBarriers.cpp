@@ -3,13 +3,9 @@
 #include "compiler/cuda/threads/lower/Channels.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
-
-using Compare = Scalars::Compare;
 
 /// The words of a channel by_barriers. The first one says whether a tile follows.
 constexpr int64_t kWordBytes = 4, kFirstWord = 1;
@@ -47,14 +43,11 @@ static Value readWord(Threads &t, Value channel, int64_t word) {
 }
 
 void cuda::handOver(Threads &t, sm::ChannelOp channel, bool follows, ValueRange words) {
-  {
-    OpBuilder::InsertionGuard guard(t.b);
-    Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
-    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  t.onlyIf(t.s.both(t.isFirstWarp(), t.isFirstLane()), [&] {
     t.gpu.storeShared(t.s.i32(follows), addressOfWord(t, channel, 0));
     for (auto [number, word] : llvm::enumerate(t.scalars(words)))
       t.gpu.storeShared(word, addressOfWord(t, channel, kFirstWord + static_cast<int64_t>(number)));
-  }
+  });
   t.gpu.syncWarp();
   t.gpu.arriveAtBarrier(fullBarrier(t, channel), fullThreads(t, channel));
 }
@@ -68,24 +61,21 @@ void cuda::releaseByBarriers(Threads &t, sm::ChannelOp channel) {
     t.gpu.arriveAtBarrier(emptyBarrier(t, channel, t.s.i32(writer)), kEmptyThreads);
 }
 
-static LogicalResult lower(Threads &t, sm::CloseOp op) {
+static void lower(Threads &t, sm::CloseOp op) {
   sm::ChannelOp channel = sm::channelOf(op.getChannel());
   waitForReader(t, channel);
   handOver(t, channel, /*follows=*/false, {});
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::NextOp op) {
+static void lower(Threads &t, sm::NextOp op) {
   sm::ChannelOp channel = sm::channelOf(op.getChannel());
   t.gpu.barrier(fullBarrier(t, channel), fullThreads(t, channel));
-  t.define(op.getResult(), t.s.compare(Compare::ne, readWord(t, channel, 0), 0));
-  return success();
+  t.define(op.getResult(), t.s.compare(Scalars::Compare::ne, readWord(t, channel, 0), 0));
 }
 
-static LogicalResult lower(Threads &t, sm::WordsOp op) {
+static void lower(Threads &t, sm::WordsOp op) {
   for (auto [number, word] : llvm::enumerate(op.getWords()))
     t.define(word, readWord(t, op.getChannel(), kFirstWord + static_cast<int64_t>(number)));
-  return success();
 }
 
 void cuda::addNamedBarrierLowerings(Lowerings &known) {

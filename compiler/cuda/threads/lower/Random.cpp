@@ -71,12 +71,9 @@ private:
 
   /// Returns the bit of lane numbers that adds 1 to coordinate `dim`. Returns 0 if there is no such bit.
   unsigned laneBitOf(unsigned dim) {
-    unsigned weight = 1;
-    for (const sm::Digit &digit : sm::layoutOf(op_.getResult()).getLanes()) {
-      if (digit.dim == static_cast<int32_t>(dim) && digit.stride == 1 && digit.size % 2 == 0)
-        return llvm::isPowerOf2_32(weight) ? weight : 0;
-      weight *= static_cast<unsigned>(digit.size);
-    }
+    for (const sm::DigitAlong &digit : sm::digitsAlong(sm::layoutOf(op_.getResult()).getLanes(), dim))
+      if (digit.stride == 1 && digit.size % 2 == 0)
+        return llvm::isPowerOf2_64(digit.weight) ? digit.weight : 0;
     return 0;
   }
 
@@ -157,8 +154,5 @@ private:
 } // namespace
 
 void cuda::addRandomLowerings(Lowerings &known) {
-  known.add<sm::RandomOp>([](Threads &t, sm::RandomOp op) {
-    t.define(op, BlockOfThread(t, op).elements());
-    return success();
-  });
+  known.add<sm::RandomOp>([](Threads &t, sm::RandomOp op) { t.define(op, BlockOfThread(t, op).elements()); });
 }

@@ -45,9 +45,9 @@ LogicalResult Threads::lowerGroup(Roles group) {
     Value isInRole = role.warps() == 1 ? s.compare(Compare::eq, warp_, role.firstWarp())
                                        : s.both(s.compare(Compare::sge, warp_, role.firstWarp()),
                                                 s.compare(Compare::slt, warp_, role.endWarp()));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(scf::IfOp::create(b, isInRole).thenBlock());
-    if (failed(lowerRole(role)))
+    LogicalResult lowered = success();
+    onlyIf(isInRole, [&] { lowered = lowerRole(role); });
+    if (failed(lowered))
       return failure();
   }
   return success();
@@ -71,10 +71,8 @@ LogicalResult Threads::lowerRole(const sm::RoleRef &role) {
 }
 
 void Threads::byLane(Value isLane, function_ref<void()> emit) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(scf::IfOp::create(b, isLane).thenBlock());
   const int64_t lanesOutside = std::exchange(lanes_, 1);
-  emit();
+  onlyIf(isLane, emit);
   lanes_ = lanesOutside;
 }
 

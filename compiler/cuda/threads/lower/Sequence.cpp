@@ -3,8 +3,6 @@
 #include "compiler/cuda/threads/lower/Channels.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
@@ -15,17 +13,11 @@ constexpr int64_t kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSiz
 
 static int64_t lastWarpgroup(Threads &t) { return t.role().warpgroups() - 1; }
 
-static LogicalResult lower(Threads &t, sm::WarpgroupOp op) {
-  t.define(op.getResult(), t.s.toIndex(warpgroupOf(t)));
-  return success();
-}
+static void lower(Threads &t, sm::WarpgroupOp op) { t.define(op.getResult(), t.s.toIndex(warpgroupOf(t))); }
 
-static LogicalResult lower(Threads &t, sm::SequenceInitOp) {
+static void lower(Threads &t, sm::SequenceInitOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroupOf(t), lastWarpgroup(t));
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
-  t.gpu.arriveAtSequence(t.s.i32(t.role().firstTurn()), kThreadsOfSequence);
-  return success();
+  t.onlyIf(isLast, [&] { t.gpu.arriveAtSequence(t.s.i32(t.role().firstTurn()), kThreadsOfSequence); });
 }
 
 /// Waits for the store that passes the turn to this warpgroup: that of the warpgroup before it, for the first one that
@@ -40,20 +32,18 @@ static void waitForStore(Threads &t, sm::SequenceWaitOp op) {
                      t.s.select(isFirst, phaseBefore, phase));
 }
 
-static LogicalResult lower(Threads &t, sm::SequenceWaitOp op) {
+static void lower(Threads &t, sm::SequenceWaitOp op) {
   if (op.getChannel())
     waitForStore(t, op);
   else
     t.gpu.waitForSequence(t.s.add(warpgroupOf(t), t.role().firstTurn()), kThreadsOfSequence);
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
+static void lower(Threads &t, sm::SequenceArriveOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroupOf(t), lastWarpgroup(t));
   const int64_t first = t.role().firstTurn();
   Value next = t.s.select(isLast, t.s.i32(first), t.s.add(warpgroupOf(t), first + 1));
   t.gpu.arriveAtSequence(next, kThreadsOfSequence);
-  return success();
 }
 
 void cuda::addSequenceLowerings(Lowerings &known) {

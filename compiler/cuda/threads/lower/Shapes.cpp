@@ -22,19 +22,18 @@ static LogicalResult lower(Threads &t, arith::ConstantOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, tile::IotaOp op) {
+static void lower(Threads &t, tile::IotaOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Value origin = t.s.cast(t.place(tile).origin.front(), tile.getElementType());
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(tile); ++reg)
     registers.push_back(t.s.add(origin, registerOffset(tile, reg).front()));
   t.define(op, registers);
-  return success();
 }
 
 /// Recomputes the thread's coordinates for an integer tile. Few tiles compare such positions with limits, so the
 /// coordinates do not stay in registers for it.
-static LogicalResult lower(Threads &t, sm::LinearOp op) {
+static void lower(Threads &t, sm::LinearOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   const bool isFloat = tile.getElementType().isF32();
   auto sum = [&](Value a, Value b) -> Value {
@@ -61,21 +60,17 @@ static LogicalResult lower(Threads &t, sm::LinearOp op) {
     registers.push_back(sum(first, arith::ConstantOp::create(t.b, number(distance))));
   }
   t.define(op, registers);
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::OpaqueOp op) {
-  t.define(op, t.opaque(t.scalar(op.getSource())));
-  return success();
-}
+static void lower(Threads &t, sm::OpaqueOp op) { t.define(op, t.opaque(t.scalar(op.getSource()))); }
 
-/// Defines `result`: its element at x is the element of `source` at `toSource(x)`, which must be in the same thread.
-static LogicalResult pick(Threads &t, Value source, Value result,
-                          function_ref<sm::Coordinates(const sm::Coordinates &)> toSource) {
-  auto from = cast<RankedTensorType>(source.getType()), to = cast<RankedTensorType>(result.getType());
-  std::map<sm::Coordinates, Value> held;
-  for (auto [reg, element] : llvm::enumerate(t.registers(source)))
-    held.try_emplace(registerOffset(from, reg), element);
+/// The elements that a thread holds, by what registers contribute to their coordinates.
+using Held = std::map<sm::Coordinates, Value>;
+using ToSource = function_ref<sm::Coordinates(const sm::Coordinates &)>;
+
+/// Defines `result`: its element at x is the one at `toSource(x)`, which the same thread must hold.
+static LogicalResult pick(Threads &t, const Held &held, Value result, ToSource toSource) {
+  auto to = cast<RankedTensorType>(result.getType());
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(to); ++reg) {
     auto found = held.find(toSource(registerOffset(to, reg)));
@@ -85,6 +80,14 @@ static LogicalResult pick(Threads &t, Value source, Value result,
   }
   t.define(result, registers);
   return success();
+}
+
+/// Defines `result` by the elements of `source`.
+static LogicalResult pick(Threads &t, Value source, Value result, ToSource toSource) {
+  Held held;
+  for (auto [reg, element] : llvm::enumerate(t.registers(source)))
+    held.try_emplace(registerOffset(cast<RankedTensorType>(source.getType()), reg), element);
+  return pick(t, held, result, toSource);
 }
 
 static LogicalResult lower(Threads &t, tile::BroadcastOp op) {
@@ -142,7 +145,7 @@ static LogicalResult lower(Threads &t, tile::ColumnsOp op) {
 }
 
 static LogicalResult lower(Threads &t, tile::JoinOp op) {
-  std::map<sm::Coordinates, Value> held;
+  Held held;
   for (unsigned operand : {0, 1}) {
     const tile::ColumnRange range = op.rangeOf(operand);
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
@@ -154,15 +157,7 @@ static LogicalResult lower(Threads &t, tile::JoinOp op) {
         held.try_emplace(at, element);
     }
   }
-  SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(op.getType()); ++reg) {
-    auto found = held.find(registerOffset(op.getType(), reg));
-    if (found == held.end())
-      return op.emitError("elements would change threads");
-    registers.push_back(found->second);
-  }
-  t.define(op, registers);
-  return success();
+  return pick(t, held, op, [](const sm::Coordinates &at) { return at; });
 }
 
 void cuda::addShapeLowerings(Lowerings &known) {

@@ -3,14 +3,11 @@
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
-
-using Compare = Scalars::Compare;
 
 //===-- Runs ------------------------------------------------------------------------------------------------------===//
 
@@ -90,8 +87,6 @@ static Value toElement(Threads &t, Type type, Value stored) {
   return type.isInteger(1) ? Value(arith::TruncIOp::create(t.b, type, stored)) : stored;
 }
 
-static Type storedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
-
 static SmallVector<Value> readRuns(Threads &t, RankedTensorType tile, SharedTile shared) {
   Type type = tile.getElementType();
   Runs runs = runsOf(sm::layoutOf(tile), shared);
@@ -147,15 +142,14 @@ static LogicalResult lower(Threads &t, sm::ReadOp op) {
 //===-- sm.write --------------------------------------------------------------------------------------------------===//
 
 /// Returns how many coordinates along `dim`, from 0 on and without a gap, the layout reaches; at most `size`.
-static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
+static int64_t covered(sm::LayoutAttr layout, unsigned dim, int64_t size) {
   llvm::BitVector reached(size);
   reached.set(0);
   for (ArrayRef<sm::Digit> digits : {layout.getRegisters(), layout.getLanes(), layout.getWarps()})
-    for (const sm::Digit &digit : digits)
-      if (digit.dim == dim)
-        for (int64_t place = reached.find_last(); place >= 0; place = reached.find_prev(place))
-          for (int64_t i = 1; i < digit.size && place + i * digit.stride < size; ++i)
-            reached.set(place + i * digit.stride);
+    for (const sm::DigitAlong &digit : sm::digitsAlong(digits, dim))
+      for (int64_t place = reached.find_last(); place >= 0; place = reached.find_prev(place))
+        for (int64_t i = 1; i < digit.size && place + i * digit.stride < size; ++i)
+          reached.set(place + i * digit.stride);
   int firstMissing = reached.find_first_unset();
   return firstMissing < 0 ? size : firstMissing;
 }
@@ -165,20 +159,18 @@ static void clearBox(Threads &t, SharedPlace shared, ArrayRef<int64_t> first, Ar
   Scalars &s = t.s;
   int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::kWarpSize;
   Value thread = s.add(s.mul(t.warp(), sm::kWarpSize), t.lane());
-  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(storedType(shared.type.getElementType())));
-  auto loop = scf::ForOp::create(t.b, thread, s.i32(count), s.i32(threads));
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(loop.getBody());
-  Value index = loop.getInductionVar();
-  Origin origin;
-  origin.coordinates.resize(first.size());
-  for (int64_t dim = first.size() - 1; dim >= 0; --dim) {
-    origin.coordinates[dim] = s.add(s.rem(index, sizes[dim]), first[dim]);
-    index = s.div(index, sizes[dim]);
-  }
-  for (auto [start, size] : llvm::zip_equal(first, sizes))
-    origin.spread.push_back({~int64_t(0), start + size - 1});
-  t.gpu.storeShared(zero, SharedTile(t, shared, origin).at(SmallVector<int64_t>(first.size(), 0)));
+  Value zero = t.zero(storedType(shared.type.getElementType()));
+  t.repeat(thread, s.i32(count), threads, [&](Value index) {
+    Origin origin;
+    origin.coordinates.resize(first.size());
+    for (int64_t dim = first.size() - 1; dim >= 0; --dim) {
+      origin.coordinates[dim] = s.add(s.rem(index, sizes[dim]), first[dim]);
+      index = s.div(index, sizes[dim]);
+    }
+    for (auto [start, size] : llvm::zip_equal(first, sizes))
+      origin.spread.push_back({~int64_t(0), start + size - 1});
+    t.gpu.storeShared(zero, SharedTile(t, shared, origin).at(SmallVector<int64_t>(first.size(), 0)));
+  });
 }
 
 /// Writes zeros to the part of the buffer that the layout does not cover.
@@ -201,9 +193,7 @@ static Value toStored(Threads &t, RankedTensorType tile, unsigned reg, Value ele
   Type type = storedType(element.getType());
   Value stored = element.getType() == type ? element : Value(arith::ExtUIOp::create(t.b, type, element));
   Value inside = t.inside(tile, reg);
-  if (!inside)
-    return stored;
-  return t.s.select(inside, stored, arith::ConstantOp::create(t.b, t.b.getZeroAttr(type)));
+  return inside ? t.s.select(inside, stored, t.zero(type)) : stored;
 }
 
 static void writeRuns(Threads &t, Value held, SharedPlace place) {
@@ -256,7 +246,7 @@ void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
 void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   auto tile = cast<RankedTensorType>(held.getType());
   ArrayRef<Value> registers = t.registers(held);
-  Value isOdd = t.s.compare(Compare::eq, t.s.rem(t.s.div(t.lane(), 4), 2), 1);
+  Value isOdd = t.s.compare(Scalars::Compare::eq, t.s.rem(t.s.div(t.lane(), 4), 2), 1);
   Origin origin = originOf(t, sm::layoutOf(tile), 2);
   // No distance below carries into this bit, so `at` flips it: odd rows begin at the other block.
   origin.coordinates[1] = t.s.bitXor(origin.coordinates[1], t.s.select(isOdd, t.s.i32(16), t.s.i32(0)));
@@ -264,7 +254,7 @@ void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(tile));
   sm::Fragments whole = grid; // Of blocks in pairs, of which the last one may be padding.
   whole.columns += grid.columns % 2;
-  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
+  Value zero = t.zero(tile.getElementType());
   forEachBlock(whole, [&](ArrayRef<int64_t> block, int64_t) {
     const int64_t row = block[0] / grid.rowStride, column = block[1] / 16;
     auto held = [&](int64_t column, int64_t reg) {
@@ -280,10 +270,9 @@ void cuda::writeStaggered(Threads &t, Value held, SharedPlace place) {
   });
 }
 
-static LogicalResult lower(Threads &t, sm::WriteOp op) {
+static void lower(Threads &t, sm::WriteOp op) {
   const SharedPlace place = t.sharedPlace(op.getShared());
   op.getStaggered() ? writeStaggered(t, op.getTile(), place) : writeTile(t, op.getTile(), place);
-  return success();
 }
 
 void cuda::addSharedAccessLowerings(Lowerings &known) {

@@ -5,6 +5,10 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
+Type cuda::storedType(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
 Origin cuda::originOf(Threads &t, sm::LayoutAttr layout, unsigned rank) {
   auto tile = RankedTensorType::get(SmallVector<int64_t>(rank, 1), t.b.getI32Type(), layout);
   return {t.place(tile).origin, sm::threadSpread(layout, rank)};

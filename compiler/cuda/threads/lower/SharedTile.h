@@ -13,6 +13,9 @@ struct Origin {
   llvm::SmallVector<sm::Spread> spread;
 };
 
+/// Returns the type that an element has in memory: a byte for an i1.
+mlir::Type storedType(mlir::Type element);
+
 /// Returns the origin of this thread in a tile of rank `rank` with this layout.
 Origin originOf(Threads &t, sm::LayoutAttr layout, unsigned rank);
 

@@ -3,8 +3,6 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
@@ -31,13 +29,14 @@ template <class Op> static Value counterOf(Threads &t, Op op) { return counterOf
 
 /// Emits what the first thread of the role or of the thread block does.
 static void byFirstThread(Threads &t, function_ref<void()> emit) {
-  OpBuilder::InsertionGuard guard(t.b);
-  if (t.warps() > 1) {
-    Value isFirstWarp = t.s.compare(Compare::eq, t.warp(), 0);
-    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirstWarp).thenBlock());
-  }
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
-  emit();
+  t.onlyIf(t.warps() > 1 ? t.isFirstWarp() : Value(), [&] { t.onlyIf(t.isFirstLane(), emit); });
+}
+
+/// Returns the i32 that `emit` returns for a counter, or 0 if there is no counter.
+static Value ifCounts(Threads &t, Value counter, function_ref<Value()> emit) {
+  auto number = [&]() -> SmallVector<Value> { return {emit()}; };
+  auto none = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
+  return t.either(t.s.compare(Compare::ne, counter, 0), t.b.getI32Type(), number, none).front();
 }
 
 /// Emits what one thread does with its counter, if that exists. All lanes of a role of one warp compute the address,
@@ -46,60 +45,45 @@ template <class Op> static void withCounter(Threads &t, Op op, function_ref<void
   Value early = t.warps() == 1 ? counterOf(t, op) : Value();
   byFirstThread(t, [&] {
     Value counter = early ? early : counterOf(t, op);
-    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::ne, counter, 0)).thenBlock());
-    emit(counter);
+    t.onlyIf(t.s.compare(Compare::ne, counter, 0), [&] { emit(counter); });
   });
 }
 
 /// All lanes test what is known of the counter, before one of them has a branch of its own. If the turn has come, the
 /// warp then stays together.
-static LogicalResult lower(Threads &t, sm::WaitMemoryTurnOp op) {
+static void lower(Threads &t, sm::WaitMemoryTurnOp op) {
   Value isLate = op.getKnown() ? t.s.compare(Compare::slt, t.scalar(op.getKnown()), t.scalar(op.getNumber())) : Value();
-  withCounter(t, op, [&](Value counter) {
-    if (isLate)
-      t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLate).thenBlock());
-    t.gpu.waitForTurn(counter, t.scalar(op.getNumber()));
-  });
-  return success();
+  withCounter(t, op,
+              [&](Value counter) { t.onlyIf(isLate, [&] { t.gpu.waitForTurn(counter, t.scalar(op.getNumber())); }); });
 }
 
-static LogicalResult lower(Threads &t, sm::ReadMemoryTurnOp op) {
-  Value counter = counterOf(t, op), exists = t.s.compare(Compare::ne, counter, 0);
-  auto read = [&]() -> SmallVector<Value> { return {t.gpu.readTurn(counter)}; };
-  auto none = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
-  t.define(op.getResult(), t.either(exists, t.b.getI32Type(), read, none));
-  return success();
+static void lower(Threads &t, sm::ReadMemoryTurnOp op) {
+  Value counter = counterOf(t, op);
+  t.define(op.getResult(), ifCounts(t, counter, [&] { return t.gpu.readTurn(counter); }));
 }
 
-static LogicalResult lower(Threads &t, sm::PassMemoryTurnOp op) {
+static void lower(Threads &t, sm::PassMemoryTurnOp op) {
   withCounter(t, op, [&](Value counter) { t.gpu.passTurn(counter, t.scalar(op.getNumber())); });
-  return success();
 }
 
 //===-- One thread for all ---------------------------------------------------------------------------------------===//
 
-static LogicalResult lower(Threads &t, sm::DrawWorkOp op) {
+static void lower(Threads &t, sm::DrawWorkOp op) {
   Value word = t.sharedWord(), counter = t.view(op.getCounter()).base;
   byFirstThread(t, [&] { t.gpu.storeShared(t.gpu.fetchIncrement(counter), word); });
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::ArriveOp op) {
+static void lower(Threads &t, sm::ArriveOp op) {
   Value word = t.sharedWord();
   byFirstThread(t, [&] {
     Value counter = counterOf(t, op.getCounters(), op.getPlace()), last = t.s.sub(t.scalar(op.getCount()), t.s.i32(1));
-    auto arrive = [&]() -> SmallVector<Value> {
-      return {t.s.toI32(t.s.compare(Compare::eq, t.gpu.arriveAtCounter(counter, last), last))};
-    };
-    auto none = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
-    t.gpu.storeShared(t.either(t.s.compare(Compare::ne, counter, 0), t.b.getI32Type(), arrive, none).front(), word);
+    auto arrive = [&] { return t.s.toI32(t.s.compare(Compare::eq, t.gpu.arriveAtCounter(counter, last), last)); };
+    t.gpu.storeShared(ifCounts(t, counter, arrive), word);
   });
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::ReadWordOp op) {
+static void lower(Threads &t, sm::ReadWordOp op) {
   t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, t.sharedWord()));
-  return success();
 }
 
 void cuda::addTurnLowerings(Lowerings &known) {

@@ -29,27 +29,21 @@ void cuda::defineParameter(Threads &t, Value parameter, ValueRange words) {
   t.define(parameter, view);
 }
 
-static LogicalResult lower(Threads &t, tile::ProgramIdOp op) {
+static void lower(Threads &t, tile::ProgramIdOp op) {
   t.define(op.getResult(), t.s.toIndex(t.gpu.program(op.getAxis())));
-  return success();
 }
 
-static LogicalResult lower(Threads &t, tile::NumProgramsOp op) {
+static void lower(Threads &t, tile::NumProgramsOp op) {
   t.define(op.getResult(), t.s.toIndex(t.gpu.programs(op.getAxis())));
-  return success();
 }
 
-static LogicalResult lower(Threads &t, tile::DimOp op) {
-  t.define(op.getResult(), t.view(op.getView()).sizes[op.getAxis()]);
-  return success();
-}
+static void lower(Threads &t, tile::DimOp op) { t.define(op.getResult(), t.view(op.getView()).sizes[op.getAxis()]); }
 
-LogicalResult cuda::lowerView(Threads &t, tile::ViewOpInterface op) {
+void cuda::lowerView(Threads &t, tile::ViewOpInterface op) {
   View view = t.view(op.getViewSource());
   ThreadProgram program(t);
   op.changeParts(t.s, view, program);
   t.define(op->getResult(0), view);
-  return success();
 }
 
 void cuda::addViewLowerings(Lowerings &known) {

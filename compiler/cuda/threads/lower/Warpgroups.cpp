@@ -9,20 +9,16 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-static LogicalResult lower(Threads &t, sm::PackOp op) {
+static void lower(Threads &t, sm::PackOp op) {
   auto tile = cast<RankedTensorType>(op.getSource().getType());
-  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
-  auto element = [&](unsigned reg) -> Value {
-    Value held = t.registers(op.getSource())[reg], inside = t.inside(tile, reg, 1);
-    return inside ? t.s.select(inside, held, zero) : held;
-  };
+  TypedAttr zero = t.b.getZeroAttr(tile.getElementType());
+  auto element = [&](unsigned reg) { return t.insideOr(tile, reg, 1, t.registers(op.getSource())[reg], zero); };
   SmallVector<Value> words;
   for (unsigned reg = 0; reg < registerCount(tile); reg += 2) {
     Value low = element(reg), high = element(reg + 1);
     words.push_back(t.gpu.pack(low, high));
   }
   t.define(op.getResult(), words);
-  return success();
 }
 
 namespace {
@@ -33,7 +29,7 @@ struct Share {
 } // namespace
 
 static Share shareOf(Threads &t, const sm::Fragments &grid) {
-  Value warpgroup = t.s.div(t.warp(), sm::kWarpsPerWarpgroup);
+  Value warpgroup = warpgroupOf(t);
   if (grid.warpsN == 1)
     return {warpgroup, t.s.i32(0)};
   const int64_t alongRows = grid.warpsM / sm::kWarpsPerWarpgroup;
@@ -82,7 +78,7 @@ static void separateAccumulators(Threads &t, sm::WgmmaOp first) {
   }
 }
 
-static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
+static void lower(Threads &t, sm::WgmmaOp op) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(op.getType().getTile()));
   const Share share = shareOf(t, grid);
   std::optional<SharedOperand> lhs;
@@ -101,16 +97,14 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   SmallVector<Value> sums = multiply(t, op, lhs, rhs, initial, grid);
   t.gpu.commitMmas();
   t.define(op.getResult(), sums);
-  return success();
 }
 
-static LogicalResult lower(Threads &t, sm::AwaitOp op) {
+static void lower(Threads &t, sm::AwaitOp op) {
   const auto pending = static_cast<unsigned>(op.getPending().value_or(0));
   if (op.getReads())
     t.gpu.waitMmas(pending, {});
   else
     t.define(op.getResult(), t.gpu.waitMmas(pending, t.registers(op.getHandle())));
-  return success();
 }
 
 void cuda::addWarpgroupLowerings(Lowerings &known) {
