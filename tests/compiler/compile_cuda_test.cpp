@@ -292,7 +292,7 @@ TEST(CompileCuda, AnArtifactHasTheScheduleThatTheCompilerChose) {
   r.emit = "ptx";
   const Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  EXPECT_EQ(artifact->schedule, "block_m=64 num_warps=4 num_stages=4 roles=load instances_per_sm=1");
+  EXPECT_EQ(artifact->schedule, "block_m=64 num_warps=4 num_stages=4 roles=load instances_per_sm=4");
   CompileRequest same = r;
   same.schedule = *parseSchedule(artifact->schedule);
   EXPECT_EQ(compile(same)->text, artifact->text);
@@ -331,7 +331,7 @@ TEST(CompileCuda, TheOrderOfALoopIsAText) {
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ(artifact->text, R"(kernel         product
-schedule       num_warps=4 num_stages=2 roles=load instances_per_sm=1
+schedule       num_warps=4 num_stages=2 roles=load instances_per_sm=4
 
 loop at program:12, steps "p0"
   consumer_wait   b                       program:13

@@ -347,7 +347,7 @@ private:
   Obstacles obstacles_;
   int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
   int64_t accumulatorsOfThread_ = 0;
-  int instances_ = 1; ///< What a caller gives is in given_.
+  int instances_ = 1; ///< Chosen ones; those that the caller gives are in given_.
   int64_t bytesOfExchanges_ = 0;
 };
 
