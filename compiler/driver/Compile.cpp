@@ -146,7 +146,8 @@ static Expected<Artifact> compileUnspilled(const CompileRequest &request, const 
   const std::vector<Fallback> neighbours = compilation.neighbours();
   if (!artifact || neighbours.empty())
     return artifact;
-  const Expected<Artifact> first = assemble(request, compilation.user());
+  const bool isAssembled = request.target.name == "cuda" && request.emit.empty();
+  const Expected<Artifact> first = isAssembled ? artifact : assemble(request, compilation.user());
   Defects least = first ? defectsOf(*first) : Defects();
   const std::string reason =
       least.first != 0 ? "registers spill " + std::to_string(least.first) + " bytes\n" : "ptxas serialises the MMAs\n";

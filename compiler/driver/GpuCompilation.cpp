@@ -135,9 +135,9 @@ Status GpuCompilation::takeChoice(ModuleOp module) {
   return checkRoles(schedule);
 }
 
-/// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
-/// stage, then left operands in registers, then fewer warps, whose parts of a row meet in shared memory. If the given
-/// fields demand roles, these stay, and additions by TMA and overlap go.
+/// Returns schedules that need less shared memory than the compiler's choice: one program instance on a multiprocessor,
+/// then fewer stages, then no roles, then one stage, then left operands in registers, then fewer warps, whose parts of
+/// a row meet in shared memory. If the given fields demand roles, these stay, and additions by TMA and overlap go.
 std::vector<Schedule> GpuCompilation::smallerSchedules() const {
   std::vector<Schedule> smaller;
   Schedule schedule = chosen_;
@@ -147,6 +147,10 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
       smaller.push_back(schedule);
     }
   };
+  if (given_.instances_per_sm == 0 && schedule.instances_per_sm > 1) {
+    schedule.instances_per_sm = 1;
+    smaller.push_back(schedule);
+  }
   if (schedule.roles == Roles::load && !cuda::demandsRoles(given_)) {
     lowerStages(2);
     schedule = filled(given_, tile::usualSchedule());

@@ -49,7 +49,8 @@ std::string operandType(StringRef instruction) {
 
 /// The work of one iteration.
 struct Work {
-  double multiplyAdds = 0; ///< Multiply-adds of tensor cores on 16-bit operands.
+  double multiplyAdds = 0; ///< Multiply-adds of tensor cores.
+  double ofWords = 0;      ///< As many on 16-bit operands would take the tensor cores as long.
   int64_t specialFunctions = 0, bytes = 0;
 };
 
@@ -57,14 +58,17 @@ template <class Mma> double multiplyAddsOf(Mma mma, RankedTensorType tile) {
   return double(tile.getNumElements()) * double(mma.getDepth());
 }
 
-/// Returns how often an element of an operand has 16 bits: the tensor cores need as much longer for it.
-double wordsOfElement(Value operand) { return cast<sm::SharedType>(operand.getType()).elementBytes() / 2.0; }
+/// Adds multiply-adds on operands whose elements have `bytes` bytes.
+void addProduct(double multiplyAdds, int64_t bytes, Work &work) {
+  work.multiplyAdds += multiplyAdds;
+  work.ofWords += multiplyAdds * double(bytes) / 2;
+}
 
 void add(Operation *op, Work &work) {
   if (auto mma = dyn_cast<sm::AsyncProduct>(op))
-    work.multiplyAdds += multiplyAddsOf(mma, mma.getSum()) * wordsOfElement(mma.getRhs());
+    addProduct(multiplyAddsOf(mma, mma.getSum()), cast<sm::SharedType>(mma.getRhs().getType()).elementBytes(), work);
   else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && mma.getRhs().getType().elementBytes() == 2)
-    work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
+    addProduct(multiplyAddsOf(mma, mma.getType()), /*bytes=*/2, work);
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
     work.bytes += load.getTile().bytes();
   else if (auto copy = dyn_cast<sm::CopyInOp>(op))
@@ -97,7 +101,7 @@ std::string loopRow(StringRef name, const std::string &amount, double count, dou
 
 std::string describe(const std::string &place, const Work &work, const std::optional<sm::Rates> &rates) {
   return "\nloop at " + place + ", an iteration of a program instance\n" +
-         loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", 2 * work.multiplyAdds / 1e6), work.multiplyAdds,
+         loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", 2 * work.multiplyAdds / 1e6), work.ofWords,
                  rates ? rates->multiplyAdds : 0) +
          loopRow("SFU operations", std::to_string(work.specialFunctions), double(work.specialFunctions),
                  rates ? rates->specialFunctions : 0) +

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -85,7 +86,8 @@ def run_two(*command):
 def test_the_example_of_ring_attention_runs():
     result = run_two(ROOT / "examples/ring_attention/ring_attention.py")
     assert result.returncode == 0, result.stderr
-    assert sorted(result.stdout.splitlines()) == ["rank 0 of 2: equal True", "rank 1 of 2: equal True"]
+    found = re.findall(r"rank \d of 2: equal True", result.stdout)  # Both ranks print, perhaps into one line.
+    assert sorted(found) == ["rank 0 of 2: equal True", "rank 1 of 2: equal True"]
 
 
 def test_the_benchmark_of_ring_attention_compares_and_times():

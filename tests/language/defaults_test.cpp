@@ -361,7 +361,7 @@ TEST(Defaults, RemarksSayWhichFieldsTheCompilerChose) {
   EXPECT_THAT(compiled(program, "sm_90a", given)->remarks, HasSubstr("overlap=pingpong has no effect on this loop"));
 }
 
-/// wgmma reads such operands K-major only. A role transposes the right one, if it may.
+/// wgmma reads such operands K-major only. A role transposes the right one, if it may; if not, all warps copy it.
 TEST(Defaults, OperandsThatMustBeTransposed) {
   const auto remarksOf = [](DType dtype, const Sizes &sizes) {
     const Body body = [](View A, View B, View C, DType dtype, const Sizes &sizes) {
@@ -381,7 +381,7 @@ TEST(Defaults, OperandsThatMustBeTransposed) {
               HasSubstr("its depth of 16 and its 64 columns must be multiples of 32 for operands of f32"));
   EXPECT_THAT(remarksOf(e4m3, {128, 32, 0, 128}),
               HasSubstr("its depth of 128 and its 32 columns must be multiples of 128 for operands of f8E4M3FN"));
-  EXPECT_THAT(remarksOf(f32, {128, 128, 0, 64}), HasSubstr("an operand of tf32 must be transposed, and a role "
+  EXPECT_THAT(remarksOf(f32, {128, 128, 0, 64}), HasSubstr("all warps copy this tile, not the producer: a role "
                                                            "transposes tiles of at most 16384 bytes, in registers"));
 }
 

@@ -172,7 +172,8 @@ const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 3}};
 
 /// The adder is the fourth warp of the small roles' warpgroup.
 TEST(ProductMutants, OfATransposedOperandWithTheAdder) {
-  Mutated rows(recordTf32Rows(), {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true});
+  Mutated rows(recordTf32Rows(),
+               {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true, .instances_per_sm = 1});
   for (int64_t gap : {0, 3})
     rows.addLaunch({.x = 1}, {{f32, {140, 32}}, {f32, {32, 128}}, {f32, {140, 128}}}, gap);
   EXPECT_THAT(rows.survivors(kOfAdder), IsEmpty());

@@ -17,8 +17,8 @@ def ChooseSchedule : OrderedPass<"choose-schedule", "::mlir::ModuleOp"> {
     have rows of its own. Their accumulators must fit into registers, and two stages of the tiles that an iteration
     loads into `tile.shared_limit` bytes. A remark at each product of tensor cores says what the obstacle is.
 
-    Up to four program instances share a multiprocessor, as many as have registers and four stages each, with at most
-    16 warps that compute. While one waits for a product or a tile, another computes. The pass then divides
+    Up to four program instances share a multiprocessor, as many as have registers and four stages each (or the stages
+    that the caller gives), with at most 16 warps that compute. While one waits for a product or a tile, another computes. The pass then divides
     `tile.shared_limit` among them.
 
     If the accumulators take most of a thread's registers, `tile.neighbours` gets other schedules, the best first. The

@@ -33,13 +33,16 @@ static SetVector<Operation *> sliceOf(const Product &product) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
+  options.inclusive = true;
   options.filter = [&](Operation *op) { return op->getParentRegion() == product.op->getParentRegion(); };
   for (Value operand : {product.lhs, product.rhs})
     (void)getBackwardSlice(operand, &slice, options);
   return slice;
 }
 
-bool isCarried(const Product &product) { return isa_and_present<BlockArgument>(product.acc); }
+bool isUsedByProduct(const Product &product, ArrayRef<Product> products) {
+  return llvm::any_of(products, [&](const Product &user) { return sliceOf(user).contains(product.op); });
+}
 
 bool hasExponentialsBetween(ArrayRef<Product> products) {
   return llvm::any_of(products, [](const Product &product) {
@@ -57,7 +60,7 @@ Accumulators::Accumulators(ArrayRef<Product> products, function_ref<int64_t(cons
   for (const Product &product : products) {
     const int64_t size = sizeOf(product);
     ofProduct_ = std::max(ofProduct_, size);
-    if (isCarried(product)) {
+    if (isa_and_present<BlockArgument>(product.acc)) {
       carried_ += size;
       continue;
     }
@@ -78,6 +81,11 @@ static tile::LoadOp loadOf(Value operand) {
   return operand.getDefiningOp<tile::LoadOp>();
 }
 
+tile::LoadOp loadInIteration(Value operand, const Product &product) {
+  tile::LoadOp load = loadOf(operand);
+  return load && load->getParentOp() == product.op->getParentOp() ? load : tile::LoadOp();
+}
+
 int64_t bytesOfOperand(RankedTensorType type) {
   const Type element = type.getElementType();
   return bytesOf(RankedTensorType::get({type.getDimSize(0), sm::wholePanels(type.getDimSize(1), element)}, element));
@@ -88,7 +96,7 @@ int64_t bytesOfIteration(ArrayRef<Product> products) {
   int64_t bytes = 0;
   for (const Product &product : products) {
     for (Value operand : {product.lhs, product.rhs})
-      if (tile::LoadOp load = loadOf(operand); load && load->getParentOp() == product.op->getParentOp())
+      if (tile::LoadOp load = loadInIteration(operand, product))
         loads.insert(load);
     for (Value operand : transposedOperands(product))
       bytes += bytesOfOperand(cast<RankedTensorType>(operand.getType()));

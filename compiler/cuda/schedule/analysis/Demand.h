@@ -11,8 +11,8 @@ namespace tegula::cuda {
 /// Returns the products in innermost loops: most of the work.
 llvm::SmallVector<Product> hotProducts(mlir::ModuleOp module);
 
-/// Returns true if the loop carries the accumulators of the product, so that no other product of the iteration waits.
-bool isCarried(const Product &product);
+/// Returns true if an operand of one of the products is computed from the result of `product` in the same iteration.
+bool isUsedByProduct(const Product &product, llvm::ArrayRef<Product> products);
 
 /// Returns true if exponentials stand between two products of an iteration. While one warpgroup computes them, the
 /// tensor cores can compute products of the other.
@@ -42,6 +42,8 @@ private:
   int64_t independent_ = 0; ///< Elements of the others that wait for no product: their MMAs start together.
 };
 
+/// Returns the load of a product's operand in the iteration of the product; null if there is none.
+tile::LoadOp loadInIteration(mlir::Value operand, const Product &product);
 /// Returns the bytes of a product's operand in shared memory. Its rows are whole panels.
 int64_t bytesOfOperand(mlir::RankedTensorType type);
 /// Returns the bytes of the tiles that an iteration loads for its products, and of their transposes.

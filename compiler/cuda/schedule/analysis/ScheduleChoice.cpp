@@ -108,15 +108,29 @@ Obstacle obstacleOf(const Product &product, std::string reason) { return {produc
 /// such products were up to 46 % slower with roles, and products whose accumulators the loop carries were not.
 Obstacles obstaclesToExchanging(ArrayRef<Product> products) {
   Obstacles obstacles;
-  if (bytesOfComputed(products) == 0)
-    return obstacles;
   for (const Product &product : products)
-    if (const int64_t rows = shapeOf(product).m; !isCarried(product) && rows < sm::kRowsPerWarpgroup)
-      obstacles.push_back(
-          obstacleOf(product, llvm::formatv("two warpgroups would exchange tiles of {0} rows, which "
-                                            "costs more time than they gain; legal are {1} rows or more",
-                                            rows, sm::kRowsPerWarpgroup)));
+    if (const int64_t rows = shapeOf(product).m; rows < sm::kRowsPerWarpgroup && isUsedByProduct(product, products))
+      obstacles.push_back(obstacleOf(
+          product, llvm::formatv("two warpgroups would exchange tiles of {0} rows, which costs more time than "
+                                 "they gain; legal are {1} rows or more",
+                                 rows, sm::kRowsPerWarpgroup)));
   return obstacles;
+}
+
+/// Returns an obstacle if a loop has a single product and loads its right operand in rows of half a panel or less. TMA
+/// takes as long for such a row as for a whole panel: on an H200, products of 16 and 32 columns of bf16 took 1.1 to 1.9
+/// times as long with roles.
+Obstacles obstacleOfShortRows(ArrayRef<Product> products) {
+  const Product &product = products.front();
+  if (products.size() != 1 || product.transposesRhs || !loadInIteration(product.rhs, product))
+    return {};
+  const int64_t bytes = product.rhsType.getDimSize(1) * product.rhsType.getElementTypeBitWidth() / 8;
+  if (2 * bytes > sm::kPanelBytes)
+    return {};
+  return {
+      obstacleOf(product, llvm::formatv("TMA would load the right operand in rows of {0} bytes, and takes as long for "
+                                        "{1}; use wider tiles",
+                                        bytes, sm::kPanelBytes))};
 }
 
 /// Returns the reasons why two warpgroups cannot share the products.
@@ -131,7 +145,7 @@ Obstacles obstaclesToSharing(ArrayRef<Product> products, const SharedProducts &s
                                                "legal are 64, 128 or 192 rows and at most 256 columns in all dots of "
                                                "innermost loops",
                                                shapeOf(*softmax).m))};
-  return obstacles.empty() ? obstaclesToExchanging(products) : obstacles;
+  return obstacles;
 }
 
 /// Returns an obstacle for each product that is in no innermost loop.
@@ -167,7 +181,8 @@ public:
       obstacles_ = obstaclesOutsideLoops(module_);
     else if (chooseWarps() && allowsOperandsInRegisters()) {
       chooseInstances();
-      (void)chooseStages();
+      if (chooseStages())
+        obstacles_ = bytesOfExchanges_ != 0 ? obstaclesToExchanging(products_) : obstacleOfShortRows(products_);
     }
     const bool demanded = demandsRoles(given_);
     if (warps_ != 0 && (demanded || obstacles_.empty()))
@@ -176,6 +191,14 @@ public:
       choice.schedule.roles = Roles::load;
     if (!demanded)
       choice.obstacles = obstacles_;
+  }
+
+  /// Adds the choice with one instance if several have been chosen.
+  void addOneInstance(ScheduleChoice &choice) const {
+    if (instances_ == 1 || choice.schedule.roles != Roles::load)
+      return;
+    choice.neighbours.push_back(choice.schedule);
+    choice.neighbours.back().instances_per_sm = 1;
   }
 
   /// Adds the schedules with roles that may spill less.
@@ -187,10 +210,7 @@ public:
       schedule.overlap = choice.schedule.overlap;
     else if (given_.num_stages == 0)
       schedule.num_stages = 1;
-    if (instances_ > 1) {
-      schedule.instances_per_sm = 1;
-      choice.neighbours.push_back(schedule);
-    }
+    schedule.instances_per_sm = instancesOf(given_);
     if (!given_.overlap)
       schedule.overlap = Overlap::none;
     choice.neighbours.push_back(schedule);
@@ -268,10 +288,13 @@ private:
   /// work while an instance waits for a product.
   void chooseInstances() {
     constexpr int64_t mostConsumers = 16; // Warps of a multiprocessor.
+    if (given_.instances_per_sm != 0)
+      return;
     for (int instances : {4, 3, 2})
-      if (given_.instances_per_sm == 0 && instances_ == 1 && instances * warps_ <= mostConsumers &&
-          haveRegisters(instances) && haveStages(instances))
+      if (instances * warps_ <= mostConsumers && haveRegisters(instances) && haveStages(instances)) {
         instances_ = instances;
+        return;
+      }
   }
 
   /// ptxas allocates the accumulators of an MMA in the registers that a thread has at the launch, before roles divide
@@ -291,8 +314,9 @@ private:
   }
 
   bool haveStages(int64_t instances) const {
-    const int64_t stages = given_.num_stages == 0 ? kMostStages : given_.num_stages;
-    return stages * bytesOfIteration(products_) <= freeShared(instances);
+    const int64_t stages = given_.num_stages == 0 ? kMostStages : given_.num_stages,
+                  bytes = bytesOfIteration(products_);
+    return bytes != 0 && stages * bytes <= freeShared(instances);
   }
 
   /// Returns the bytes of shared memory that the stages of each program instance may take.
@@ -369,6 +393,7 @@ ScheduleChoice chooseSchedule(ModuleOp module, const Schedule &given) {
   HopperChoice hopper(module, products, given);
   if (mayHaveRoles)
     hopper.choose(choice);
+  hopper.addOneInstance(choice);
   if (!maySpill(accumulators, choice.schedule.num_warps, instancesOf(choice.schedule)))
     return choice;
   if (mayHaveRoles)

@@ -179,8 +179,9 @@ module attributes {tile.has_wgmma = true} {
 
 // -----
 
-// The accumulators of 64 x 64 elements and four stages have room three times in a multiprocessor.
-// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.num_stages = 4 {{.*}}tile.num_warps = 4 {{.*}}tile.shared_limit = 76800
+// The accumulators of 64 x 64 elements and four stages have room three times in a multiprocessor. If registers spill,
+// one instance is tried.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.neighbours = ["num_warps=4 num_stages=4 roles=load instances_per_sm=1"], tile.num_stages = 4 {{.*}}tile.num_warps = 4 {{.*}}tile.shared_limit = 76800
 // CHECK-LABEL: func.func @several_instances
 module attributes {tile.has_wgmma = true, tile.shared_limit = 232448 : i64} {
   func.func @several_instances(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -193,6 +194,62 @@ module attributes {tile.has_wgmma = true, tile.shared_limit = 232448 : i64} {
       scf.yield %next : tensor<64x64xf32>
     }
     return %sum : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// A loop that loads no operand has no use for several instances, although its roles are given.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 1
+// CHECK-LABEL: func.func @no_loads
+module attributes {tile.has_wgmma = true, tile.roles = "load", tile.shared_limit = 232448 : i64} {
+  func.func @no_loads(%x: tensor<64x64xbf16>, %y: tensor<64x64xbf16>, %n: index, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+      %next = tile.dot %x, %y acc %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %next : tensor<64x64xf32>
+    }
+    return %sum : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// TMA would load the rows of 32 columns as slowly as those of 64.
+// CHECK: module attributes {{.*}}tile.roles = "none"
+// CHECK-LABEL: func.func @short_rows
+module attributes {tile.has_wgmma = true} {
+  func.func @short_rows(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x32xf32>) -> tensor<64x32xf32> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<64x32xf32> {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %y = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<64x32xbf16>
+      // expected-remark @+1 {{TMA would load the right operand in rows of 64 bytes, and takes as long for 128; use wider tiles}}
+      %next = tile.dot %x, %y acc %acc : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x32xf32> -> tensor<64x32xf32>
+      scf.yield %next : tensor<64x32xf32>
+    }
+    return %sum : tensor<64x32xf32>
+  }
+}
+
+// -----
+
+// Products of 32 rows whose results no other product reads exchange nothing.
+// CHECK: module attributes {{.*}}tile.roles = "load"
+// CHECK-LABEL: func.func @few_rows_from_outside
+module attributes {tile.has_wgmma = true} {
+  func.func @few_rows_from_outside(%q: tensor<32x64xbf16>, %k: !tile.view<2xbf16>, %n: index, %zero: tensor<32x128xf32>) -> tensor<32x128xf32> {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %sum = scf.for %j = %c0 to %n step %c128 iter_args(%acc = %zero) -> tensor<32x128xf32> {
+      %x = tile.load %k[%j, %c0] : !tile.view<2xbf16> -> tensor<128x64xbf16>
+      %s = tile.dot %q, %x {transpose_rhs} : tensor<32x64xbf16>, tensor<128x64xbf16> -> tensor<32x128xf32>
+      %next = arith.maximumf %s, %acc : tensor<32x128xf32>
+      scf.yield %next : tensor<32x128xf32>
+    }
+    return %sum : tensor<32x128xf32>
   }
 }
 
