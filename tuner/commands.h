@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the tuner sends to tegula-measure: a device in another process, which knows what a Device knows.
 //
-// A frame is a row of commands. The process executes all of them. Its answer is a byte with the code of the first error
-// and a message, or 0 and what the last command gives.
+// A frame is a sequence of commands. The process executes all of them. Its answer is a byte with the code of the first
+// error and a message, or 0 and what the last command gives.
 #pragma once
 
 #include <array>
@@ -23,9 +23,10 @@ enum class Verb : uint64_t {
   load,        ///< `of`: kernel. Operand: serialize(Artifact). Begins, in a thread of its own.
   concurrency, ///< `of`: kernel. Gives Kernel::concurrency().
   launch,      ///< `of`: kernel. Operand: Grid, then the Arguments.
-  start,       ///< Starts the next timer, when all kernels are loaded.
+  timers,      ///< Operand: how many. Makes them, when all kernels are loaded. The next one is the first.
+  start,       ///< Starts the next timer.
   stop,        ///< Stops it.
-  read,        ///< Gives the milliseconds of all timers since the last `read`.
+  read,        ///< Gives the milliseconds of all timers that have stopped. The next one is the first.
   synchronize,
   memory, ///< Gives MemoryInfo.
 };

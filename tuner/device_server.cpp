@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "tegula/cpu_info.h"
 #include "tegula/frame.h"
+#include "tegula/guard.h"
 #include "tegula/serialize.h"
 #include "tegula/worker_protocol.h"
 
@@ -37,7 +38,7 @@ public:
     while (!frame.empty()) {
       const auto command = valueOf<Command>(frame);
       frame.remove_prefix(sizeof command);
-      last = execute(command, frame.substr(0, command.operand_bytes));
+      last = guarded([&] { return execute(command, frame.substr(0, command.operand_bytes)); });
       frame.remove_prefix(command.operand_bytes);
       if (error.ok())
         error = last.status();
@@ -64,17 +65,20 @@ private:
     case Verb::copy_out:
       return copyOut(address, valueOf<uint64_t>(operand));
     case Verb::load:
-      return nothing(load(command.of, operand));
+      load(command.of, operand);
+      return Result("");
     case Verb::concurrency: {
       const Loaded &kernel = kernels_.at(command.of).get();
       return bytesOf(kernel ? Expected<int64_t>((*kernel)->concurrency()) : kernel.status());
     }
     case Verb::launch:
       return nothing(launch(kernels_.at(command.of).get(), operand));
+    case Verb::timers:
+      return nothing(makeTimers(valueOf<uint64_t>(operand)));
     case Verb::start:
-      return nothing(start());
+      return nothing(running_ < timers_.size() ? timers_[running_]->start() : noTimer());
     case Verb::stop:
-      return nothing(timers_.at(running_++)->stop());
+      return nothing(running_ < timers_.size() ? timers_[running_++]->stop() : noTimer());
     case Verb::read:
       return read();
     case Verb::synchronize:
@@ -114,16 +118,18 @@ private:
   }
 
   /// Begins to load a kernel, as soon as a core is free: without ptxas, the driver assembles it, which takes long.
-  Status load(uint64_t kernel, std::string_view bytes) {
-    Expected<Artifact> artifact = parseArtifact(bytes);
-    if (artifact)
-      kernels_[kernel] = std::async(std::launch::async, [this, artifact = std::move(*artifact)] {
-        loaders_.acquire();
-        Loaded loaded = device_->load(artifact);
-        loaders_.release();
-        return loaded;
+  /// Those who use the kernel get the error.
+  void load(uint64_t kernel, std::string_view bytes) {
+    kernels_[kernel] = std::async(std::launch::async, [this, bytes = std::string(bytes)] {
+      loaders_.acquire();
+      Loaded loaded = guarded([&]() -> Loaded {
+        const Expected<Artifact> artifact = parseArtifact(bytes);
+        return artifact ? device_->load(*artifact) : artifact.status();
       });
-    return artifact.status();
+      loaders_.release();
+      return loaded;
+    });
+    loading_.push_back(kernels_[kernel]);
   }
 
   static Status launch(const Loaded &kernel, std::string_view operand) {
@@ -135,17 +141,20 @@ private:
     return (*kernel)->launch(valueOf<Grid>(operand), arguments);
   }
 
-  Status start() {
-    for (const auto &[id, kernel] : kernels_)
+  Status makeTimers(size_t count) {
+    for (const std::shared_future<Loaded> &kernel : std::exchange(loading_, {}))
       kernel.wait(); // No launch waits while its timer runs.
-    if (running_ == timers_.size()) {
+    running_ = 0;
+    while (timers_.size() < count) {
       Expected<std::unique_ptr<Timer>> timer = device_->makeTimer();
       if (!timer)
         return timer.status();
       timers_.push_back(std::move(*timer));
     }
-    return timers_[running_]->start();
+    return {};
   }
+
+  static Status noTimer() { return {ErrorCode::internal, "there is no timer left"}; }
 
   Result read() {
     std::string times;
@@ -167,6 +176,7 @@ private:
   std::vector<std::unique_ptr<Timer>> timers_;
   size_t running_ = 0; ///< The timer that runs, or is next.
   std::map<uint64_t, std::shared_future<Loaded>> kernels_;
+  std::vector<std::shared_future<Loaded>> loading_; ///< Kernels that may not be loaded yet.
 };
 
 } // namespace

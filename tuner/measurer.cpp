@@ -40,14 +40,17 @@ template <class Run> auto Measurer::ask(Run run) -> decltype(run()) {
   auto answer = askOnce(run);
   if (process_->isRunning() || !process_->hasLoadedAhead() || answer.status().code() == ErrorCode::cancelled)
     return answer;
-  process_->stopLoadingAhead(); // Who it was shows without the others.
+  process_->stopLoadingAhead(); // Which kernel it was shows without the others.
   return askOnce(run);
 }
 
 template <class Run> auto Measurer::askOnce(Run run) -> decltype(run()) {
   if (!process_->isRunning())
     TEGULA_RETURN_IF_ERROR(start());
-  return run();
+  auto answer = run();
+  if (!answer)
+    (void)device_->synchronize(); // What is still queued is no fault of the next candidate.
+  return answer;
 }
 
 Expected<Verdict> Measurer::check(size_t candidate) {
@@ -76,6 +79,7 @@ Expected<std::vector<double>> Measurer::timed(size_t candidate, int launches, st
   TEGULA_RETURN_IF_ERROR(subject_.prepareLaunches(candidate, device_));
   process_->allow(patience);
   // The first wait comes after all launches, so that only the first launch waits for the host.
+  process_->post(encoded(Verb::timers, 0, bytesOf(uint64_t(launches))));
   for (int n = 0; n < launches; ++n) {
     process_->post(encoded(Verb::start));
     TEGULA_RETURN_IF_ERROR(subject_.launch(candidate));

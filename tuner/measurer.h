@@ -13,11 +13,15 @@
 
 namespace tegula::tuning {
 
-/// Owns the process of the device. If the process dies or must be killed, the next request starts another.
+/// Owns the process of the device, which ends with the object. If the process dies or must be killed, the next request
+/// starts another.
 class Measurer {
 public:
   /// All must outlive the object. TuningOptions::stopped ends a request, and the process with it.
   Measurer(const TuningOptions &options, Subject &subject, Compiler &compiler);
+  ~Measurer() { process_->end(); } // The subject's plans and tensors still hold process_.
+  Measurer(const Measurer &) = delete;
+  Measurer &operator=(const Measurer &) = delete;
 
   /// Starts the process. Returns internal, with a reason, if it does not start or has no device. Returns cancelled if
   /// the caller stopped the search.

@@ -71,7 +71,11 @@ public:
 
   Expected<Buffer> allocate(int64_t bytes) noexcept override {
     return guarded([&]() -> Expected<Buffer> {
-      const Expected<void *> address = valueOf<void *>(process_->ask(encoded(Verb::allocate, 0, bytesOf(bytes))));
+      Expected<void *> address = askForMemory(bytes);
+      if (address.status().code() == ErrorCode::resource_exhausted) { // Memory may be released in the queue.
+        TEGULA_RETURN_IF_ERROR(process_->exchange().status());
+        address = askForMemory(bytes);
+      }
       if (!address || bytes == 0)
         return address ? Expected<Buffer>(Buffer()) : address.status();
       const auto release = [process = process_](void *memory) {
@@ -113,7 +117,7 @@ public:
   }
 
   Expected<MemoryInfo> memory() const noexcept override {
-    return guarded([&] { return valueOf<MemoryInfo>(process_->ask(encoded(Verb::memory))); });
+    return guarded([&] { return valueOf<MemoryInfo>(process_->exchange(encoded(Verb::memory))); });
   }
 
   Expected<std::unique_ptr<Timer>> makeTimer() noexcept override {
@@ -123,6 +127,10 @@ public:
   }
 
 private:
+  Expected<void *> askForMemory(int64_t bytes) {
+    return valueOf<void *>(process_->ask(encoded(Verb::allocate, 0, bytesOf(bytes))));
+  }
+
   /// Calls copy(to, from, bytes) for parts of a copy.
   template <class Copy> static Status inParts(void *to, const void *from, int64_t bytes, Copy copy) {
     for (int64_t done = 0; done < bytes; done += kMostBytes)
@@ -159,6 +167,8 @@ Status RemoteProcess::restart() {
   copied_.clear();
   return send(encoded(Verb::open, 0, target_)).status(); // Before what other threads want to load.
 }
+
+void RemoteProcess::end() { (void)lose({ErrorCode::internal, "the process that measures was ended"}); }
 
 bool RemoteProcess::isRunning() const {
   const std::lock_guard lock(mutex_);

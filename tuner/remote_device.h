@@ -19,8 +19,9 @@ namespace tegula::tuning {
 
 /// A process that has a device, and the commands on their way to it. They are queued, and sent with the next one that
 /// waits for an answer. Launches and timers are therefore enqueued on the device without a journey in between. If the
-/// process dies, does not answer in time, or loses its device, there is none until restart(): commands are dropped, and
-/// those that wait return the error. Only load(), loadAhead() and newKernel() may be called by several threads.
+/// process dies, does not answer in time, or loses its device, there is no process until restart(): commands are
+/// dropped, and those that wait return the error. Only load(), loadAhead() and newKernel() may be called by several
+/// threads.
 class RemoteProcess {
 public:
   /// restart() will run `program`, and open the device of `target`. `stopped` ends a wait, and the process with it.
@@ -29,6 +30,8 @@ public:
 
   /// Starts a process. The buffers of the last one must be gone, as its memory is.
   Status restart();
+  /// Ends the process, and with it what its device holds.
+  void end();
   bool isRunning() const;
   /// Sets how long the process may take from now on, for all commands together. The error then is compile_timeout.
   void allow(std::chrono::milliseconds patience);

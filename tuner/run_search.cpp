@@ -158,8 +158,9 @@ private:
   bool accept(size_t index, const Expected<std::shared_ptr<Kernel>> &kernel, bool lenient) {
     Candidate &candidate = result_.candidates[index];
     if (!kernel) {
-      stopped_ = stopped_ || kernel.status().code() == ErrorCode::cancelled;
-      if (!stopped_)
+      if (kernel.status().code() == ErrorCode::cancelled)
+        stopped_ = true;
+      else
         leave(index, CandidateState::refused, firstLine(kernel.status().message()));
       return false;
     }

@@ -19,6 +19,7 @@ struct Stage {
   bool timing = false;
   Schedule timed = {}; ///< The schedule that was launched while a timer ran.
   int count = 0;       ///< The number of timers that have stopped.
+  int64_t free_bytes = int64_t(1) << 30;
 };
 Stage stage;
 
@@ -86,7 +87,16 @@ class FatefulDevice final : public Device {
 public:
   std::string_view name() const noexcept override { return cpu_->name(); }
   const Target &target() const noexcept override { return cpu_->target(); }
-  Expected<Buffer> allocate(int64_t bytes) noexcept override { return cpu_->allocate(bytes); }
+  Expected<Buffer> allocate(int64_t bytes) noexcept override {
+    if (bytes > stage.free_bytes)
+      return Status(ErrorCode::resource_exhausted, "the device is full");
+    Expected<Buffer> memory = cpu_->allocate(bytes);
+    if (!memory)
+      return memory;
+    stage.free_bytes -= bytes;
+    const auto owner = std::make_shared<Buffer>(std::move(*memory));
+    return Buffer({owner->data(), [owner, bytes](void *) { stage.free_bytes += bytes; }}, bytes);
+  }
   Status copyToDevice(void *device, const void *host, int64_t bytes, Stream) noexcept override {
     return cpu_->copyToDevice(device, host, bytes);
   }
@@ -105,7 +115,7 @@ public:
     return std::shared_ptr<Kernel>(std::make_shared<FatefulKernel>(*kernel, schedule));
   }
   Status synchronize(Stream) noexcept override { return cpu_->synchronize(); }
-  Expected<MemoryInfo> memory() const noexcept override { return cpu_->memory(); }
+  Expected<MemoryInfo> memory() const noexcept override { return MemoryInfo{.available_bytes = stage.free_bytes}; }
   Expected<std::unique_ptr<Timer>> makeTimer() noexcept override {
     return std::unique_ptr<Timer>(std::make_unique<KnownTime>());
   }
