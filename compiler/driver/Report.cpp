@@ -139,6 +139,7 @@ std::string describeLoops(ModuleOp module, int64_t arch) {
     // The loops of the producer and of the consumers have one place, and each has its own work.
     Work &sum = loops[StringAttr::get(module.getContext(), placeOf(loop.getLoc()))];
     sum.multiplyAdds += work.multiplyAdds;
+    sum.ofWords += work.ofWords;
     sum.specialFunctions += work.specialFunctions;
     sum.bytes += work.bytes;
   });

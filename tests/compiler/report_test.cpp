@@ -60,6 +60,29 @@ TEST(LoopReport, RarePathsDoNotCount) {
     }
 }
 
+/// Tensor cores take half as long for elements of 8 bits as for those of 16.
+TEST(LoopReport, OperationsOfNarrowElementsCountOnce) {
+  const char *product = R"(
+func.func @product(%a: !tile.view<2xf8E4M3FN>, %b: !tile.view<2xf8E4M3FN>, %c: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %n = tile.dim %a 1 : !tile.view<2xf8E4M3FN>
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c128 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%c0, %k] : !tile.view<2xf8E4M3FN> -> tensor<128x128xf8E4M3FN>
+    %y = tile.load %b[%c0, %k] : !tile.view<2xf8E4M3FN> -> tensor<128x128xf8E4M3FN>
+    %next = tile.dot %x, %y acc %acc {transpose_rhs}
+      : tensor<128x128xf8E4M3FN>, tensor<128x128xf8E4M3FN>, tensor<128x128xf32> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<128x128xf32>, !tile.view<2xf32>
+  return
+}
+)";
+  EXPECT_THAT(emitted(product, "report"), HasSubstr("\ntensor cores       4.19 MFLOP     512 clocks at least\n"
+                                                    "loads                32.0 KiB\n"));
+}
+
 /// Returns a loop that computes `op` of the 64 x 64 numbers %x, as %y.
 std::string loopWith(const std::string &op) {
   return R"(

@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(All, ChosenSchedule,
 TEST(ChosenSchedules, OfChainedProducts) {
   for (const Chain &chain : {Chain{32, 128, 64}, Chain{32, 64, 128}, Chain{64, 128, 80}, Chain{64, 128, 96}}) {
     const std::string text = chain.record();
-    const Schedule given = chain.rows < 64 ? Schedule{.roles = Roles::load} : Schedule();
+    const Schedule given = chain.queries < 64 ? Schedule{.roles = Roles::load} : Schedule();
     expectWarpgroups(text, given);
     const Matrix q(150, chain.columns, 1), k(chain.keys - 28, chain.columns, 2), p = q * k.transposed();
     Matrix dv(k.rows, chain.columns), dq(q.rows, chain.columns);

@@ -122,7 +122,8 @@ Obstacles obstaclesToExchanging(ArrayRef<Product> products) {
 /// times as long with roles.
 Obstacles obstacleOfShortRows(ArrayRef<Product> products) {
   const Product &product = products.front();
-  if (products.size() != 1 || product.transposesRhs || !loadInIteration(product.rhs, product))
+  if (products.size() != 1 || product.transposesRhs || !loadInIteration(product.rhs, product) ||
+      !transposedOperands(product).empty()) // Without roles, mma.sync of these elements is several times slower.
     return {};
   const int64_t bytes = product.rhsType.getDimSize(1) * product.rhsType.getElementTypeBitWidth() / 8;
   if (2 * bytes > sm::kPanelBytes)
