@@ -18,8 +18,8 @@ def ChooseSchedule : OrderedPass<"choose-schedule", "::mlir::ModuleOp"> {
     loads into `tile.shared_limit` bytes. A remark at each product of tensor cores says what the obstacle is.
 
     Up to four program instances share a multiprocessor, as many as have registers and four stages each (or the stages
-    that the caller gives), with at most 16 warps that compute. While one waits for a product or a tile, another computes. The pass then divides
-    `tile.shared_limit` among them.
+    that the caller gives), with at most 16 warps that compute. While one waits for a product or a tile, another
+    computes. The pass then divides `tile.shared_limit` among them.
 
     If the accumulators take most of a thread's registers, `tile.neighbours` gets other schedules, the best first. The
     driver tries them if the chosen schedule spills. A module that has this attribute has a complete schedule, and stays
