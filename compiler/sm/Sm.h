@@ -22,6 +22,8 @@ namespace tegula::sm {
 /// Returns the registers that a launch gives to a thread block, summed over its warps for one lane each, if `blocks`
 /// thread blocks share a multiprocessor. Roles can redistribute only these registers.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
+/// The registers that a thread needs beside the elements that it holds.
+constexpr int64_t kForAddresses = 40;
 
 /// The bytes of shared memory that a multiprocessor reserves for each thread block.
 constexpr int64_t kReservedBytes = 1 << 10;

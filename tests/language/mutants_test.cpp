@@ -170,7 +170,8 @@ TEST(ProductMutants, OfATransposedOperandOfE4m3) {
 /// whole warps at a barrier; the executor counts lanes.
 const Known kOfAdder = {{"bar.warp.sync", "C.atomicAdd({i, 0}", 3}};
 
-/// The adder is the fourth warp of the small roles' warpgroup.
+/// The adder is the fourth warp of the small roles' warpgroup. Two instances on a multiprocessor would leave the role
+/// that transposes too few registers.
 TEST(ProductMutants, OfATransposedOperandWithTheAdder) {
   Mutated rows(recordTf32Rows(),
                {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true, .instances_per_sm = 1});

@@ -61,12 +61,10 @@ static Demand demandOfLoads(int64_t accumulators) {
   return {accumulators > manyAccumulators ? 24 : 32, 40};
 }
 
-constexpr int64_t kForAddresses = 40; ///< The registers that a thread needs beside the elements that it holds.
-
 /// Returns the needs of the role that transposes tiles of which a thread holds at most `words`.
 static Demand demandOfTransposes(int64_t words) {
   constexpr int64_t unit = 8;
-  const auto registers = static_cast<int64_t>(llvm::alignTo(kForAddresses + words, unit));
+  const auto registers = static_cast<int64_t>(llvm::alignTo(sm::kForAddresses + words, unit));
   return {registers, registers};
 }
 
@@ -262,7 +260,8 @@ private:
   bool mayTranspose(int64_t transposed) const {
     if (auto preset = function_->getAttrOfType<ArrayAttr>(kRoles))
       return llvm::any_of(preset, [](Attribute role) { return nameOf(role) == kTranspose; });
-    return registersWith(transposed).compute >= accumulatorRegisters(function_, schedule_.num_warps) + kForAddresses;
+    return registersWith(transposed).compute >=
+           accumulatorRegisters(function_, schedule_.num_warps) + sm::kForAddresses;
   }
 
   /// Leaves the transposes to the role that computes if no other role may have them.

@@ -2,8 +2,9 @@
 #include "compiler/cuda/schedule/analysis/Demand.h"
 
 #include "compiler/sm/Elements.h"
+#include "compiler/sm/Slices.h"
+#include "compiler/tile/Walks.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
@@ -13,10 +14,8 @@ using namespace mlir;
 namespace tegula::cuda {
 
 static bool isInnermost(LoopLikeOpInterface loop) {
-  bool hasLoop = false;
-  for (Region *region : loop.getLoopRegions())
-    region->walk([&](LoopLikeOpInterface) { hasLoop = true; });
-  return !hasLoop;
+  return llvm::none_of(loop.getLoopRegions(),
+                       [](Region *region) { return tile::anyOp(*region, [](LoopLikeOpInterface) { return true; }); });
 }
 
 SmallVector<Product> hotProducts(ModuleOp module) {
@@ -30,14 +29,7 @@ SmallVector<Product> hotProducts(ModuleOp module) {
 
 /// Returns the ops of the iteration that compute an operand of a product.
 static SetVector<Operation *> sliceOf(const Product &product) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.inclusive = true;
-  options.filter = [&](Operation *op) { return op->getParentRegion() == product.op->getParentRegion(); };
-  for (Value operand : {product.lhs, product.rhs})
-    (void)getBackwardSlice(operand, &slice, options);
-  return slice;
+  return sm::sliceOf({product.lhs, product.rhs}, product.op->getBlock());
 }
 
 bool isUsedByProduct(const Product &product, ArrayRef<Product> products) {
@@ -68,6 +60,20 @@ Accumulators::Accumulators(ArrayRef<Product> products, function_ref<int64_t(cons
     if (llvm::none_of(sliceOf(product), llvm::IsaPred<tile::DotOp, tile::SoftmaxUpdateOp>))
       independent_ += size;
   }
+}
+
+int64_t carriedBeside(ArrayRef<Product> products) {
+  llvm::SetVector<Value> carried;
+  for (const Product &product : products)
+    if (auto loop = product.op->getParentOfType<LoopLikeOpInterface>())
+      carried.insert_range(loop.getRegionIterArgs());
+  int64_t elements = 0;
+  for (Value value : carried) {
+    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    if (tile && llvm::none_of(products, [&](const Product &product) { return product.acc == value; }))
+      elements += tile.getNumElements();
+  }
+  return elements;
 }
 
 //===-- Shared memory ---------------------------------------------------------------------------------------------===//

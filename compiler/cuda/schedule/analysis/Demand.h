@@ -42,6 +42,9 @@ private:
   int64_t independent_ = 0; ///< Elements of the others that wait for no product: their MMAs start together.
 };
 
+/// Returns the elements of the tiles that the loops of the products carry beside accumulators.
+int64_t carriedBeside(llvm::ArrayRef<Product> products);
+
 /// Returns the load of a product's operand in the iteration of the product; null if there is none.
 tile::LoadOp loadInIteration(mlir::Value operand, const Product &product);
 /// Returns the bytes of a product's operand in shared memory. Its rows are whole panels.

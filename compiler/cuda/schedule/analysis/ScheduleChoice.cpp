@@ -95,9 +95,11 @@ int warpsFor(const Accumulators &accumulators, int64_t instances) {
   return fit ? warps : 2 * warps;
 }
 
-/// Returns true if accumulators take more than 9/16 of the registers of a thread, so that others may spill.
+/// Returns true if a part of a thread's registers is more than 9/16 of them, so that others may spill.
+bool isMost(int64_t part, int64_t registers) { return 16 * part > 9 * registers; }
+
 bool maySpill(const Accumulators &accumulators, int64_t warps, int64_t instances) {
-  return 16 * perThread(accumulators.early(), warps) > 9 * registersOfThread(warps, instances);
+  return isMost(perThread(accumulators.early(), warps), registersOfThread(warps, instances));
 }
 
 //===-- Obstacles -------------------------------------------------------------------------------------------------===//
@@ -194,9 +196,10 @@ public:
       choice.obstacles = obstacles_;
   }
 
-  /// Adds the choice with one instance if several have been chosen.
+  /// Adds the choice with one instance if several have been chosen and may spill.
   void addOneInstance(ScheduleChoice &choice) const {
-    if (instances_ == 1 || choice.schedule.roles != Roles::load)
+    if (instances_ == 1 || choice.schedule.roles != Roles::load ||
+        !isMost(heldByThread(), registersOfConsumer(instances_)))
       return;
     choice.neighbours.push_back(choice.schedule);
     choice.neighbours.back().instances_per_sm = 1;
@@ -301,17 +304,18 @@ private:
   /// ptxas allocates the accumulators of an MMA in the registers that a thread has at the launch, before roles divide
   /// them.
   bool haveRegisters(int64_t instances) const {
-    constexpr int64_t besideProduct = 32, ofAddresses = 40;
+    constexpr int64_t besideProduct = 32;
     const int64_t warps = warps_ + sm::kWarpsPerWarpgroup;
     return perThread(accumulators_.ofProduct(), warps_) + besideProduct <=
                sm::registersOfBlock(warps, instances) / warps &&
-           heldByThread() + ofAddresses <= registersOfConsumer(instances);
+           heldByThread() + sm::kForAddresses <= registersOfConsumer(instances);
   }
 
-  /// Returns the registers of a thread for accumulators, and for the probabilities that overlap=pingpong holds.
+  /// Returns the registers of a thread for accumulators, for other tiles that the loops carry, and for the
+  /// probabilities that overlap=pingpong holds.
   int64_t heldByThread() const {
-    return wantsPingpong() ? std::max(accumulatorsOfThread_, perThread(accumulators_.withPingpong(), warps_))
-                           : accumulatorsOfThread_;
+    const int64_t withPingpong = wantsPingpong() ? perThread(accumulators_.withPingpong(), warps_) : 0;
+    return std::max(accumulatorsOfThread_, withPingpong) + perThread(carriedBeside(products_), warps_);
   }
 
   bool haveStages(int64_t instances) const {

@@ -28,8 +28,8 @@ using Obstacles = llvm::SmallVector<Obstacle, 1>;
 
 struct ScheduleChoice {
   Schedule schedule; ///< Has the given fields. Fields without a value do not depend on the program.
-  /// Schedules to try if `schedule` spills registers, the best first. For a program with few accumulators there is at
-  /// most one, which has one instance on a multiprocessor in place of several.
+  /// Schedules to try if `schedule` spills registers, the best first. There are none for a program with few
+  /// accumulators.
   std::vector<Schedule> neighbours;
   Obstacles obstacles; ///< The reasons why `schedule` has no roles, on a GPU that has wgmma and TMA.
 };
@@ -37,9 +37,9 @@ struct ScheduleChoice {
 /// Returns true if the schedule says roles=load, or has a field that needs it and leaves the roles to the compiler.
 bool demandsRoles(const Schedule &given);
 
-/// Chooses warps, stages, roles, instances, the overlap of products with exponentials and how tiles are added to memory, so that
-/// accumulators have room in the registers. Fields that `given` sets keep their values, and the choice of the others
-/// agrees with them. The module says what the GPU has.
+/// Chooses warps, stages, roles, instances, the overlap of products with exponentials and how tiles are added to
+/// memory, so that accumulators have room in the registers. Fields that `given` sets keep their values, and the choice
+/// of the others agrees with them. The module says what the GPU has.
 ScheduleChoice chooseSchedule(mlir::ModuleOp module, const Schedule &given);
 
 } // namespace tegula::cuda

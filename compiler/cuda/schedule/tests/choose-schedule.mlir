@@ -179,9 +179,8 @@ module attributes {tile.has_wgmma = true} {
 
 // -----
 
-// The accumulators of 64 x 64 elements and four stages have room three times in a multiprocessor. If registers spill,
-// one instance is tried.
-// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.neighbours = ["num_warps=4 num_stages=4 roles=load instances_per_sm=1"], tile.num_stages = 4 {{.*}}tile.num_warps = 4 {{.*}}tile.shared_limit = 76800
+// The accumulators of 64 x 64 elements and four stages have room three times in a multiprocessor.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.neighbours = [], tile.num_stages = 4 {{.*}}tile.num_warps = 4 {{.*}}tile.shared_limit = 76800
 // CHECK-LABEL: func.func @several_instances
 module attributes {tile.has_wgmma = true, tile.shared_limit = 232448 : i64} {
   func.func @several_instances(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -250,6 +249,28 @@ module attributes {tile.has_wgmma = true} {
       scf.yield %next : tensor<32x128xf32>
     }
     return %sum : tensor<32x128xf32>
+  }
+}
+
+// -----
+
+// A tile that the loop carries beside the accumulators takes registers, too. Others may spill, so that one instance is
+// the neighbour.
+// CHECK: module attributes {{.*}}tile.instances_per_sm = 3 {{.*}}tile.neighbours = ["num_warps=4 num_stages=4 roles=load instances_per_sm=1"]
+// CHECK-LABEL: func.func @carried_tile
+module attributes {tile.has_wgmma = true} {
+  func.func @carried_tile(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %zero: tensor<64x64xf32>, %one: tensor<64x96xf32>)
+      -> (tensor<64x64xf32>, tensor<64x96xf32>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %r:2 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %power = %one) -> (tensor<64x64xf32>, tensor<64x96xf32>) {
+      %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %y = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %next = tile.dot %x, %y acc %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      %twice = arith.addf %power, %power : tensor<64x96xf32>
+      scf.yield %next, %twice : tensor<64x64xf32>, tensor<64x96xf32>
+    }
+    return %r#0, %r#1 : tensor<64x64xf32>, tensor<64x96xf32>
   }
 }
 
