@@ -4,6 +4,7 @@
 #include "compiler/sm/PendingGroups.h"
 #include "compiler/sm/Roles.h"
 #include "compiler/tile/Settings.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -258,9 +259,7 @@ LogicalResult RolesOp::verifyRegions() {
   for (RoleRef role : rolesOf(*this))
     if (failed(verifyProducts(role, *this)))
       return failure();
-  WalkResult search =
-      walk([](Operation *op) { return failed(verifyInRole(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (search.wasInterrupted())
+  if (tile::anyOp(*getOperation(), [](Operation *op) { return failed(verifyInRole(op)); }))
     return failure();
   if (Operation *write = findEarlyWrite(*this))
     return write->emitError("writes a buffer that TMA may still read; an 'sm.tma_store_wait' must come first");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/sm/Roles.h"
 
+#include "compiler/tile/Walks.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -23,10 +25,7 @@ int64_t RoleRef::firstWarp() const {
 }
 
 bool RoleRef::hasProducts(Issuer issuer) const {
-  WalkResult search = body().walk([&](AsyncProduct product) {
-    return product.getIssuer() == issuer ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return search.wasInterrupted();
+  return tile::anyOp(body(), [&](AsyncProduct product) { return product.getIssuer() == issuer; });
 }
 
 SmallVector<RoleRef> tegula::sm::rolesOf(RolesOp roles) {
@@ -103,4 +102,14 @@ Protocol tegula::sm::protocolOf(ChannelOp channel) {
   for (Attribute name : channel.getTo())
     protocol.empty += releasesOf(channel, *findRole(roles, cast<StringAttr>(name).getValue()));
   return protocol;
+}
+
+ProducerAcquireOp tegula::sm::acquireOf(Operation *op, Value channel, Value slot) {
+  for (Operation *user : channel.getUsers()) {
+    auto acquire = dyn_cast<ProducerAcquireOp>(user);
+    Operation *inBlock = acquire ? acquire->getBlock()->findAncestorOpInBlock(*op) : nullptr;
+    if (inBlock && acquire->isBeforeInBlock(inBlock) && acquire.getSlot() == slot)
+      return acquire;
+  }
+  return {};
 }

@@ -60,4 +60,7 @@ struct Protocol {
 /// Returns the protocol of a channel, which follows from its roles and from the releases of its slots.
 Protocol protocolOf(ChannelOp channel);
 
+/// Returns the acquire, before `op` or before a branch around it, of the slot that `op` fills; null if there is none.
+ProducerAcquireOp acquireOf(mlir::Operation *op, mlir::Value channel, mlir::Value slot);
+
 } // namespace tegula::sm

@@ -2,6 +2,7 @@
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -61,13 +62,8 @@ static void loadByTma(sm::ProducerLoadOp load) {
 
 /// Returns the tile that lanes copy. A load of part 0 waits for its slot.
 static Value tileOf(LocBuilder &b, sm::ProducerLoadOp load) {
-  if (load.fillsFirstPart())
-    return acquire(b, load).getTiles().front();
-  for (Operation *user : load.getChannel().getUsers())
-    if (auto earlier = dyn_cast<sm::ProducerAcquireOp>(user);
-        earlier && earlier->getBlock() == load->getBlock() && earlier.getSlot() == load.getSlot())
-      return earlier.getTiles()[load.getPart()];
-  llvm_unreachable("part 0 of a slot is loaded first");
+  auto slot = load.fillsFirstPart() ? acquire(b, load) : sm::acquireOf(load, load.getChannel(), load.getSlot());
+  return slot.getTiles()[load.getPart()];
 }
 
 /// Lets the lanes of the warp copy the tile. They meet after all parts of the slot, before one of them marks it as
@@ -107,16 +103,11 @@ static void elect(Block &block) {
   moveOpsAfter(elected, elected.getBody().front());
 }
 
-template <class Op> static bool contains(Region &region, function_ref<bool(Op)> isWanted = [](Op) { return true; }) {
-  return region.walk([&](Op op) { return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance(); })
-      .wasInterrupted();
-}
-
 /// Lets one lane execute a block. If lanes share the boxes of a tile, the whole warp executes it instead, and one lane
 /// starts each of the other loads. The lanes meet between the parts of a slot, because one of them has waited for it.
 static void electForTma(Block &block) {
   Region &region = *block.getParent();
-  if (!contains<sm::ProducerLoadOp>(region, dividesBoxes))
+  if (!tile::anyOp(region, dividesBoxes))
     return elect(block);
   region.walk([](sm::ProducerLoadOp load) {
     LocBuilder b(load.getLoc(), load);
@@ -158,10 +149,12 @@ struct ElectLanes : cuda::impl::ElectLanesBase<ElectLanes> {
   }
 
   /// Returns true if the pass has chosen the lanes of a role already.
-  static bool isDecided(Region &role) { return contains<sm::CanLoadByTmaOp>(role) || contains<sm::ElectOp>(role); }
+  static bool isDecided(Region &role) {
+    return tile::anyOp(role, [](Operation *op) { return isa<sm::CanLoadByTmaOp, sm::ElectOp>(op); });
+  }
 
   static void decide(const sm::RoleRef &role) {
-    if (contains<sm::ProducerLoadOp>(role.body()))
+    if (tile::anyOp(role.body(), [](sm::ProducerLoadOp) { return true; }))
       divide(role.block());
     else if (role.hasProducts(sm::Issuer::lane))
       elect(role.block());

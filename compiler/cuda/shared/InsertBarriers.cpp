@@ -3,6 +3,7 @@
 #include "compiler/cuda/shared/analysis/Footprint.h"
 #include "compiler/cuda/shared/analysis/Releases.h"
 #include "compiler/sm/Roles.h"
+#include "compiler/tile/Walks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -297,16 +298,15 @@ static BarrierSummary orderAccesses(Operation &op) {
 /// Returns true if the wait may move past `op`: `op` neither accesses the bytes that the wait covers nor starts a copy
 /// into them. A copy into a ring with several slots is allowed, because it goes to another slot.
 static bool mayComeAfter(Operation *op, const Accesses &ended) {
-  WalkResult search = op->walk([&](Operation *inside) {
+  return !tile::anyOp(*op, [&](Operation *inside) {
     auto copy = dyn_cast<sm::CopyInOp>(inside);
     auto slot = copy ? copy.getShared().getDefiningOp<sm::SlotOp>() : sm::SlotOp();
     if (slot && slot.getRing().getType().getShape().front() > 1)
-      return WalkResult::advance();
+      return false;
     bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::ProxyFenceOp, sm::RolesOp>(inside) || isBarrier(inside);
     bool isEarly = inside->getNumRegions() == 0 && summaryOf(inside).head.conflictWith(ended);
-    return isOther || isEarly ? WalkResult::interrupt() : WalkResult::advance();
+    return isOther || isEarly;
   });
-  return !search.wasInterrupted();
 }
 
 /// Moves the wait down to the last barrier before the first op that needs it, so that the copies have more time.
@@ -344,9 +344,7 @@ static bool readsWhatLanesWrote(Operation *op) {
 /// Inserts a proxy fence before each barrier if an MMA reads what threads wrote. An MMA sees plain writes only after a
 /// fence of the writer.
 static void fenceBarriers(func::FuncOp function) {
-  WalkResult search = function.walk(
-      [](Operation *op) { return readsWhatLanesWrote(op) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (search.wasInterrupted())
+  if (tile::anyOp(function, readsWhatLanesWrote))
     function.walk([](Operation *op) {
       auto barrier = dyn_cast<sm::BarrierOp>(op);
       if (!isBarrier(op) || (barrier && barrier.getWarp()) || isa_and_present<sm::ProxyFenceOp>(op->getPrevNode()))

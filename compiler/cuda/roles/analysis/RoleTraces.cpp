@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/RoleTraces.h"
 
+#include "compiler/tile/Walks.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -18,8 +20,7 @@ constexpr size_t kMaxSteps = 128;
 constexpr int64_t kMaxIterations = 1024;
 
 bool containsEvent(Operation *op) {
-  auto stopAtEvent = [](sm::RoleEventOpInterface) { return WalkResult::interrupt(); };
-  return op->walk(stopAtEvent).wasInterrupted();
+  return tile::anyOp(*op, [](sm::RoleEventOpInterface) { return true; });
 }
 
 /// The values on which the events of a role depend, and the loops and branches around events.

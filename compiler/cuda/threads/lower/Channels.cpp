@@ -87,13 +87,8 @@ template <class Op> static bool waitForSlot(Threads &t, Op op) {
 /// Returns the tile that an acquire of the slot that `op` fills has given, or null. Its addresses are computed once,
 /// also if both sides of a test fill the slot.
 template <class Op> static Value acquiredTile(Op op, size_t part) {
-  for (Operation *user : op.getChannel().getUsers()) {
-    auto acquire = dyn_cast<sm::ProducerAcquireOp>(user);
-    Operation *inBlock = acquire ? acquire->getBlock()->findAncestorOpInBlock(*op) : nullptr;
-    if (inBlock && acquire->isBeforeInBlock(inBlock) && acquire.getSlot() == op.getSlot())
-      return acquire.getTiles().empty() ? Value() : acquire.getTiles()[part];
-  }
-  return {};
+  sm::ProducerAcquireOp acquire = sm::acquireOf(op, op.getChannel(), op.getSlot());
+  return acquire && !acquire.getTiles().empty() ? acquire.getTiles()[part] : Value();
 }
 
 /// Returns the address of the mbarrier of a slot that becomes full.
