@@ -118,7 +118,7 @@ private:
   }
 
   /// Begins to load a kernel, as soon as a core is free: without ptxas, the driver assembles it, which takes long.
-  /// Those who use the kernel get the error.
+  /// An error of it is returned when the kernel is used.
   void load(uint64_t kernel, std::string_view bytes) {
     kernels_[kernel] = std::async(std::launch::async, [this, bytes = std::string(bytes)] {
       loaders_.acquire();

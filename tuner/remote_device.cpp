@@ -165,7 +165,8 @@ Status RemoteProcess::restart() {
     needed_.clear();
   }
   copied_.clear();
-  return send(encoded(Verb::open, 0, target_)).status(); // Before what other threads want to load.
+  const Status status = send(encoded(Verb::open, 0, target_)).status(); // Before what other threads want to load.
+  return status.ok() ? status : lose(status);                           // A process without a device is of no use.
 }
 
 void RemoteProcess::end() { (void)lose({ErrorCode::internal, "the process that measures was ended"}); }

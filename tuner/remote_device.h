@@ -28,7 +28,7 @@ public:
   RemoteProcess(std::string program, std::string target, StopRequest stopped)
       : program_(std::move(program)), target_(std::move(target)), stopped_(std::move(stopped)) {}
 
-  /// Starts a process. The buffers of the last one must be gone, as its memory is.
+  /// Starts a process. The buffers of the last one must be gone, as its memory is. After an error there is no process.
   Status restart();
   /// Ends the process, and with it what its device holds.
   void end();

@@ -46,6 +46,15 @@ protected:
   const std::string program_ = record("add_one", addOne, TensorArg{"x", f32, 1}, TensorArg{"y", f32, 1})->text;
 };
 
+TEST(RemoteProcessTest, WithoutItsDeviceThereIsNoProcess) {
+  RemoteProcess process(TEGULA_MEASURE, "abacus", StopRequest());
+  process.allow(std::chrono::seconds(60));
+  const Status status = process.restart();
+  EXPECT_THAT(status.message(), HasSubstr("abacus"));
+  EXPECT_FALSE(process.isRunning());
+  EXPECT_EQ(process.exchange(encoded(Verb::memory)).status().message(), status.message());
+}
+
 TEST_F(RemoteDeviceTest, RunsKernelsAndTimesThem) {
   KernelCache cache(*compiler_, device_);
   const Expected<std::shared_ptr<Kernel>> kernel = cache.get(program_);
